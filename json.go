@@ -14,6 +14,9 @@ func (w *Waiter) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, 
 func (n Name) MarshalJSON() ([]byte, error)     { return wire.Marshal(n) }
 func (n *Name) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, n) }
 
+func (t Trouble) MarshalJSON() ([]byte, error)     { return wire.Marshal(t) }
+func (t *Trouble) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, t) }
+
 func (l LockInfo) MarshalJSON() ([]byte, error)     { return wire.Marshal(l) }
 func (l *LockInfo) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, l) }
 

@@ -1,6 +1,10 @@
 package berth
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Ref is a name of a kind.
 type Ref struct {
@@ -26,6 +30,8 @@ type Name struct {
 	Holders int `json:"holders"`
 	// Waiting is how many claims wait. Dead claims that nobody has met yet may be among them.
 	Waiting int `json:"waiting"`
+	// Dead is how many of them are known to be dead: of those in First, or of all that were read. A replica knows of none.
+	Dead int `json:"dead"`
 	// Expired is how many holds and resources have ended and are not dropped yet.
 	Expired int `json:"expired"`
 	// Oldest is how long the longest of the holds that were read is held. A reading of one name reads up to 100 holds.
@@ -44,6 +50,8 @@ type Name struct {
 	Fence int64 `json:"fence"`
 	// Revision is the number of the last change by an operator, 0 for none.
 	Revision int64 `json:"revision"`
+	// Trouble is how bad its state is.
+	Trouble Trouble `json:"trouble,omitzero"`
 	// Lock is set for a lock that is held.
 	Lock *LockInfo `json:"lock,omitzero"`
 	// Pool is set for a pool that is there.
@@ -66,6 +74,45 @@ func (n Name) Share() float64 {
 		return 0
 	}
 	return float64(n.Held) / float64(n.Capacity)
+}
+
+// Live is how many claims wait that are not known to be dead.
+func (n Name) Live() int { return max(0, n.Waiting-n.Dead) }
+
+// Level is how bad the state of a name is.
+type Level string
+
+// The levels, the worst first. "" is the level of a name that could not be read, and of one of package once.
+const (
+	LevelStuck   Level = "stuck"   // it stays so until somebody mends it
+	LevelOverdue Level = "overdue" // the process of a hold should have been heard of
+	LevelMeant   Level = "meant"   // somebody wants it so: it is paused, rests, or was asked for
+	LevelBusy    Level = "busy"    // claims hold it or wait for it
+	LevelFree    Level = "free"
+)
+
+// Compare compares two levels: the worse one is the lesser one, and "" the greatest.
+func (l Level) Compare(other Level) int { return cmp.Compare(l.place(), other.place()) }
+
+func (l Level) place() int {
+	all := []Level{LevelStuck, LevelOverdue, LevelMeant, LevelBusy, LevelFree}
+	if i := slices.Index(all, l); i >= 0 {
+		return i
+	}
+	return len(all)
+}
+
+// Trouble is how bad the state of a name is, and why. It goes by what one reading found: up to 100 holds, and the first claims
+// in line.
+type Trouble struct {
+	Level Level `json:"level"`
+	// Why is an inspect.Code, "" for LevelBusy and LevelFree.
+	Why string `json:"why,omitzero"`
+	// Claim is the hold or the wait that it is about, Node that claim's node; "" for none.
+	Claim string `json:"claim,omitzero"`
+	Node  string `json:"node,omitzero"`
+	// Possible says that the cycle is possible, not certain; see inspect.Cycle.
+	Possible bool `json:"possible,omitzero"`
 }
 
 // LockInfo is who has a lock, and what that owner did.
@@ -94,6 +141,8 @@ type PoolInfo struct {
 	Free    int `json:"free"`
 	Resting int `json:"resting"`
 	Leaving int `json:"leaving"`
+	// Endless is how many of the resting ones rest without an end. It is read where no resource is free or leased.
+	Endless int `json:"endless"`
 	// Apart is how many of Name.Waiting wait for one resource alone.
 	Apart int `json:"apart"`
 }

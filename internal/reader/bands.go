@@ -75,9 +75,9 @@ func (a *asking) plain(f *fat, p *trip) {
 	if f.snap == nil {
 		return
 	}
-	a.waits, a.waitsAll = p.ranged(f.line, 0, state.LastLane, f.k), p.count(f.line, 0, state.LastLane)
+	a.waits, a.waitsAll = p.ranged(f.line, 0, state.LastLane, f.snap.most), p.count(f.line, 0, state.LastLane)
 	if f.pool != nil {
-		a.apart, a.apartAll = p.ranged(f.line, state.LastLane+1, state.Holds-1, f.k), p.count(f.line, state.LastLane+1, state.Holds-1)
+		a.apart, a.apartAll = p.ranged(f.line, state.LastLane+1, state.Holds-1, f.snap.most), p.count(f.line, state.LastLane+1, state.Holds-1)
 		a.resting = p.ranged(f.line, state.Rests+f.now+1, state.Rests+state.Forever, snapRests)
 		a.leaving = p.ranged(f.line, state.Expiries+f.now+1, state.Expiries+state.Forever-1, snapLeave)
 	}

@@ -38,8 +38,8 @@ func (t *turn) claim(id string) (c Claim, still bool, err error) {
 		return c, false, err
 	} else if thin {
 		n, err := t.slight(text)
-		if err == nil && len(n.entries) > 0 && n.entries[0].Entry.ID == id {
-			c.Holder, err = &n.entries[0].Entry, n.entries[0].Err
+		if err == nil && len(n.Entries) > 0 && n.Entries[0].Entry.ID == id {
+			c.Holder, err = &n.Entries[0].Entry, n.Entries[0].Err
 		}
 		return c, true, err
 	}

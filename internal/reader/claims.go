@@ -204,9 +204,9 @@ func (n *ofName) entries(t *turn, behind string) error {
 		return still, err
 	})
 	n.moving = n.moving || moving
-	n.read += len(row.entries)
-	for i := range row.entries {
-		e := &row.entries[i]
+	n.read += len(row.Entries)
+	for i := range row.Entries {
+		e := &row.Entries[i]
 		n.found = append(n.found, Found[Listed]{Entry: Listed{Holder: &e.Entry}, Err: e.Err})
 		n.places = append(n.places, inHolds+e.Entry.ID)
 		if e.Entry.ID == behind {

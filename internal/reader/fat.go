@@ -138,6 +138,7 @@ func (f *fat) look() error {
 		return err
 	}
 	found := f.holders(claims, p.texts(records), p.at(scores))
+	f.n.Entries = found
 	f.n.longest(found)
 	switch f.kind {
 	case keyspace.Sem:
@@ -250,6 +251,7 @@ func (f *fat) tellFirst(lane int64, claim, text string) {
 	again := len(f.told) > 0 && f.told[len(f.told)-1]/2 == lane/2
 	if w, _, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
 		f.n.First = append(f.n.First, w)
+		f.n.deadIf(&w)
 		f.told = append(f.told, lane)
 	}
 }

@@ -53,7 +53,7 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 	} else if thin {
 		n, err := t.slight(text)
 		if after == nil {
-			found.Found = n.entries
+			found.Found = n.Entries
 		}
 		return found, true, err
 	}

@@ -51,7 +51,7 @@ func (w *world) readAll(memory *reader.Memory) (damaged []string) {
 	testkit.Must(w.reader.ClaimsPage(ctx, reader.Which{
 		Walk: reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{w.kind}}, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true },
 	}, "", 100)).In(w.T)
-	found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)).In(w.T)
+	found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, reader.SnapLine, []string{"a.1", "z.9"}, ref)).In(w.T)
 	require.NoError(w.T, found[0].Err)
 	again := testkit.Must(w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)).In(w.T)
 	require.NoError(w.T, again.Err)
@@ -155,7 +155,7 @@ func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 			record := testkit.Must(w.Do("HGET", w.State, "c:a.1").ToString()).In(t)
 			w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
 			look := func() (damaged []string) {
-				found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, berth.Ref{Kind: kind, Name: name})).In(t)
+				found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, reader.SnapLine, nil, berth.Ref{Kind: kind, Name: name})).In(t)
 				require.NoError(t, found[0].Err)
 				return found[0].Damaged
 			}

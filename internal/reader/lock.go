@@ -40,7 +40,7 @@ func (f *fat) lock(group *state.Group, found []Found[berth.Holder]) {
 		f.n.Holders = len(found)
 	}
 	if len(found) > 0 {
-		f.n.Held, f.n.Lock, f.n.entries = 1, lockOf(group, found), found
+		f.n.Held, f.n.Lock = 1, lockOf(group, found)
 	} else {
 		f.n.Holders = 0
 	}
@@ -66,5 +66,5 @@ func lockOf(group *state.Group, entries []Found[berth.Holder]) *berth.LockInfo {
 // Entries reads a lock with the entries of its owner, the outermost first. Its errors are those of Name.
 func (r *Reader) Entries(ctx context.Context, name string) (Row, []Found[berth.Holder], error) {
 	n, err := r.Name(ctx, keyspace.Lock, name)
-	return n, n.entries, err
+	return n, n.Entries, err
 }

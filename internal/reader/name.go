@@ -14,8 +14,8 @@ import (
 // Row is a name as it was read. Its Pause is not known yet: see Under.
 type Row struct {
 	berth.Name
-	Own     Pause // its own; one of all names is in the notice
-	entries []Found[berth.Holder]
+	Own     Pause                 // its own; one of all names is in the notice
+	Entries []Found[berth.Holder] // the holds that were read
 }
 
 // Under is the name while all names of its kind are paused by a notice, with its Pause.
@@ -33,6 +33,13 @@ func (n *Row) longest(found []Found[berth.Holder]) {
 		if h := &found[i]; h.Err == nil && (n.Longest == nil || h.Entry.Held > n.Oldest) {
 			n.Oldest, n.Longest = h.Entry.Held, &h.Entry
 		}
+	}
+}
+
+// deadIf counts a claim that waits if it is dead.
+func (n *Row) deadIf(w *berth.Waiter) {
+	if w.Alive <= 0 {
+		n.Dead++
 	}
 }
 
@@ -57,6 +64,9 @@ func unread(kind keyspace.Kind, name string, err error) Row {
 
 // of completes what a turn has read.
 func (n Row) of(t *turn, moving bool) Row {
+	if t.replica {
+		n.Dead = 0 // it may lag behind those who call
+	}
 	n.Kind, n.Name.Name, n.Replica, n.Moving, n.At = t.kind, t.name, t.replica, moving, t.at()
 	return n
 }
@@ -144,10 +154,10 @@ func (t *turn) slight(text string) (n Row, err error) {
 	}
 	n.Held, n.Holders = 1, 1
 	h, err := Holder(t.name, thin.Claim, t.at(), thin.Ends, thin.Record)
-	n.entries = []Found[berth.Holder]{{Entry: h, Err: err}}
-	n.longest(n.entries)
+	n.Entries = []Found[berth.Holder]{{Entry: h, Err: err}}
+	n.longest(n.Entries)
 	if t.kind == keyspace.Lock {
-		n.Lock = lockOf(nil, n.entries)
+		n.Lock = lockOf(nil, n.Entries)
 	}
 	return n, nil
 }

@@ -183,7 +183,7 @@ func (p *pager) read(ctx context.Context, most int) {
 
 // Used says that a name is more than remembered. One that cannot be read may be.
 func (n *Row) Used() bool {
-	return n.Err != nil || n.Holders+n.Waiting > 0 || n.Own.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
+	return n.Err != nil || n.Holders+n.Live() > 0 || n.Own.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
 }
 
 // heed takes note of an answer.

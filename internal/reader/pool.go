@@ -14,6 +14,8 @@ type dues struct {
 	*fat
 	rests, expiries []member
 	resting         int64
+	endless         int // of those: all where nothing is free or leased, else of those that were read
+	unending        int // the answer that says how many, -1 for none
 	met             map[string]*known
 	ended           []ending // holds that have expired, of which the resource is still to be read
 	places          [3]int   // of the answers
@@ -38,6 +40,11 @@ func (d *dues) hear() {
 		d.n.Partial = d.n.Partial || n > d.k
 	}
 	d.n.Expired += b.expiriesAll
+	for _, m := range b.resting {
+		if m.score == state.Rests+state.Forever {
+			d.endless++
+		}
+	}
 }
 
 // look asks for the items, and for what the expired holds held.
@@ -47,10 +54,17 @@ func (d *dues) look(p *trip) {
 	d.places = [3]int{
 		p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "r:", claims...), p.fields(d.state, "c:", claims...),
 	}
+	d.unending = -1
+	if c := &d.before.counts; c.Free == 0 && c.Leased == 0 && int(d.resting) > len(d.bands.resting) {
+		d.unending = p.count(d.line, state.Rests+state.Forever, state.Rests+state.Forever)
+	}
 }
 
 // heed takes the answers to look.
 func (d *dues) heed(p *trip) {
+	if d.unending >= 0 {
+		d.endless = int(p.int(d.unending))
+	}
 	d.met = map[string]*known{}
 	claims := claimsOf(d.over)
 	d.meet(p.texts(d.places[0]))
@@ -141,4 +155,7 @@ func (d *dues) count() {
 	}
 	d.n.Capacity, d.n.Held = int(c.Resources), int(c.Leased)
 	d.n.Pool = &berth.PoolInfo{Free: int(c.Free), Resting: int(d.resting), Leaving: int(c.Leaving), Apart: int(c.Parked)}
+	if c.Free == 0 && c.Leased == 0 {
+		d.n.Pool.Endless = d.endless
+	}
 }

@@ -13,6 +13,7 @@ type snap struct {
 	*fat
 	s      *Snapshot
 	claims []string       // that are asked for
+	most   int            // how many who wait are read of the line, and of its lanes
 	places map[string]int // of the answers
 
 	live, line, apart []member
@@ -81,6 +82,7 @@ func (s *snap) heed(p *trip) {
 	s.heedHolds(p)
 	records := p.texts(s.places["waits"])
 	s.tellFirsts(s.line, records, s.s.LineLeft > 0)
+	s.n.Dead = 0 // all that were read count, not the first of each priority alone
 	s.s.Line = s.heedWaits(s.line, records, nil)
 	s.s.Lanes = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
 	texts, scores := p.texts(s.places["asked"]), p.at(s.places["ends"])
@@ -183,6 +185,7 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []*Pl
 			s.s.Damaged = append(s.s.Damaged, claim)
 			continue
 		}
+		s.n.deadIf(&w.Waiter)
 		w.Ahead = slices.IndexFunc(members, func(first member) bool { return apart == nil || first.score == m.score })
 		w.Ahead = i - w.Ahead
 		waits = append(waits, w)

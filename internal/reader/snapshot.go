@@ -121,19 +121,19 @@ type Asked struct {
 
 // How much of a name a Snapshot has: with the resources of all, and with bindings, less than 1000 entries.
 const (
-	snapLine  = 100 // also of holds, and of lanes
+	SnapLine  = 100 // also of holds, and of lanes
 	snapRests = 50
 	snapLeave = 10
 )
 
 // Snapshots reads names that lie on one server, and the claims asked for of each. node is that server's
-// client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
+// client; nil for one name. line is how many who wait are read of the line, and of its lanes. A name that moves is read again, up to so many times. What cannot be interpreted has
 // its Err. An error is that of all: beside it there is nothing.
-func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claims []string, refs ...berth.Ref) ([]Snapshot, error) {
+func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most, line int, claims []string, refs ...berth.Ref) ([]Snapshot, error) {
 	found := make([]Snapshot, len(refs))
 	return wholly(found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(most, func() (still bool, err error) {
-			found[i], still, err = t.snapshot(claims)
+			found[i], still, err = t.snapshot(line, claims)
 			return still, err
 		})
 		found[i].Row = found[i].of(t, moving)
@@ -150,7 +150,7 @@ func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims 
 	var moving bool
 	t.do = func() (err error) {
 		moving, err = t.again(most, func() (still bool, err error) {
-			found, still, err = t.snapshot(claims)
+			found, still, err = t.snapshot(SnapLine, claims)
 			return still, err
 		})
 		return err
@@ -166,7 +166,7 @@ func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims 
 	return found, nil
 }
 
-func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
+func (t *turn) snapshot(line int, claims []string) (s Snapshot, still bool, err error) {
 	text, thin, err := t.text()
 	if err != nil {
 		return s, false, err
@@ -174,8 +174,8 @@ func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
 		return s, true, t.thinSnapshot(&s, claims, text)
 	}
 	s.Asked = map[string]*Asked{}
-	snap := &snap{s: &s, claims: claims, places: map[string]int{}}
-	still, err = t.fat(&s.Row, snapLine, snap)
+	snap := &snap{s: &s, claims: claims, most: line, places: map[string]int{}}
+	still, err = t.fat(&s.Row, SnapLine, snap)
 	if err == nil && s.Known {
 		snap.end()
 	}

@@ -181,7 +181,7 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 		for _, f := range page.Found {
 			require.NoError(t, f.Err, f.Entry.ID)
 		}
-		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, berth.Ref{Kind: w.kind, Name: name})).In(t)
+		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, 100, nil, berth.Ref{Kind: w.kind, Name: name})).In(t)
 		require.Empty(t, found[0].Damaged)
 		for _, wait := range found[0].Lanes {
 			require.Equal(t, 254, wait.Lane, wait.ID)

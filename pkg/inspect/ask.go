@@ -35,7 +35,7 @@ func (r *Reader) Explain(ctx context.Context, kind keyspace.Kind, name, claim st
 
 // snapshot reads all that an explanation goes by.
 func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim string) (*snapshot, error) {
-	found, err := r.read.Snapshots(ctx, nil, tries, claimed(claim), berth.Ref{Kind: kind, Name: name})
+	found, err := r.read.Snapshots(ctx, nil, tries, reader.SnapLine, claimed(claim), berth.Ref{Kind: kind, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,11 @@ func claimed(claim string) []string {
 // probed asks the swarm about the nodes whose holds have no end, of which nothing else tells whether
 // they live. now is the time of the swarm's server (ms), 0 where that is to be asked; it is returned.
 func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int64, error) {
-	nodes := probable(names...)
+	var rows []*reader.Row
+	for _, s := range names {
+		rows = append(rows, &s.Row)
+	}
+	nodes := probable(rows...)
 	if len(nodes) == 0 {
 		return now, nil
 	}
@@ -91,10 +95,10 @@ func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int
 }
 
 // probable are nodes of a swarm whose holds have no end.
-func probable(names ...*snapshot) (nodes []string) {
-	for _, s := range names {
-		for _, h := range s.Holds {
-			if h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
+func probable(rows ...*reader.Row) (nodes []string) {
+	for _, n := range rows {
+		for i := range n.Entries {
+			if h := &n.Entries[i].Entry; h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
 				nodes = append(nodes, h.Node)
 			}
 		}

@@ -3,7 +3,8 @@ package inspect
 // Code names a reason.
 type Code string
 
-// What may be the matter with a name or a claim. Of each the first ones are decisive.
+// What may be the matter with a name or a claim. Of each the first ones are decisive. Those from InCycle to NothingBack are of
+// berth.Trouble alone.
 const (
 	Incompatible Code = "incompatible" // written by a newer Berth
 	Foreign      Code = "foreign"      // not written by Berth
@@ -39,6 +40,11 @@ const (
 	Behind    Code = "behind"   // others stand ahead
 	LIFO      Code = "lifo"     // who comes later passes it
 	Drawn     Code = "random"   // who comes later may pass it
+
+	InCycle     Code = "cycle"        // claims wait for each other
+	DeadHold    Code = "dead_hold"    // a hold without an end, of a node that counts as dead
+	LeftBehind  Code = "detached"     // a hold without an end that no process has
+	NothingBack Code = "nothing_back" // a pool that has nothing, and to which nothing comes back
 
 	Asked         Code = "wanted"         // the holder was asked to give back
 	ServerFull    Code = "server_full"    // it refuses what grows

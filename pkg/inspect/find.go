@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -25,6 +25,8 @@ type CycleOptions struct {
 	// Loose looks also at owners that were seen with several waits at once. What it finds of them is possible,
 	// not certain.
 	Loose bool
+	// Line is how many waiting claims are read of each name, 1 to 100: fewer cost less. Default 100.
+	Line int
 }
 
 // Cycles are the cycles that were found.
@@ -60,6 +62,9 @@ func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
 	} else if o.Within == 0 {
 		o.Within = 5 * time.Second
 	}
+	if o.Line = cmp.Or(o.Line, reader.SnapLine); o.Line < 1 || o.Line > reader.SnapLine {
+		return Cycles{}, berth.Invalid("Line", "%d is not in 1 to %d", o.Line, reader.SnapLine)
+	}
 	found := Cycles{At: time.Now()}
 	limited, cancel := scriptkit.Limit(ctx, o.Within)
 	defer cancel()
@@ -72,7 +77,7 @@ func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
 	default:
 		return Cycles{}, err
 	}
-	first := r.snapshots(limited, sizes, &found)
+	first := r.snapshots(limited, o.Line, sizes, &found)
 	found.Names = len(first)
 	clocks := time.Duration(0)
 	if r.redis.Mode() == rueidis.ClientModeCluster {
@@ -85,13 +90,37 @@ func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
 			i := slices.IndexFunc(sizes, func(z reader.Size) bool { return z.Kind == s.Kind && z.Name == s.Name.Name })
 			twice = append(twice, sizes[i])
 		}
-		again = r.snapshots(limited, twice, &found)
+		again = r.snapshots(limited, o.Line, twice, &found)
 	}
 	if ctx.Err() != nil {
 		return Cycles{}, context.Cause(ctx)
 	}
 	found.Cycles, found.Skipped = cycles(first, again, clocks, o.Loose)
 	return found, nil
+}
+
+// Of is a cycle that a name is in, a certain one where there is one; nil for none.
+func (c *Cycles) Of(kind keyspace.Kind, name string) *Cycle {
+	for i := range c.Cycles {
+		if slices.ContainsFunc(c.Cycles[i].Links, func(l Link) bool { return l.Wait.Kind == kind && l.Wait.Name == name }) {
+			return &c.Cycles[i]
+		}
+	}
+	return nil
+}
+
+// CycleOf finds a cycle that a name is in, nil for none, as Cycles does within some time (0: 5 s). Where nobody waits for the name it
+// searches for none. partial says that not all was read: the name may be in a cycle all the same.
+func (r *Reader) CycleOf(ctx context.Context, kind keyspace.Kind, name string, within time.Duration) (c *Cycle, partial bool, err error) {
+	if err := cmp.Or(checkKind(kind), keyspace.CheckName(name)); err != nil {
+		return nil, false, err
+	}
+	sizes, err := r.read.Sizes(ctx, nil, berth.Ref{Kind: kind, Name: name})
+	if err != nil || sizes[0].Waiting == 0 {
+		return nil, false, err
+	}
+	found, err := r.Cycles(ctx, CycleOptions{Within: within})
+	return found.Of(kind, name), found.Partial, err
 }
 
 // problems is a list of an error, none of nil.
@@ -106,18 +135,21 @@ func problems(err error) []error {
 // those of the servers that did answer.
 func (r *Reader) contended(ctx context.Context, f NameFilter) (noted reader.Noted, sizes []reader.Size, err error) {
 	noted, err = r.read.Waits(ctx)
-	refs := slices.DeleteFunc(noted.Refs, func(ref berth.Ref) bool {
-		return !slices.Contains(f.kinds(), ref.Kind) || !strings.HasPrefix(ref.Name, f.Prefix)
-	})
+	sizes, failed := r.sizes(ctx, slices.DeleteFunc(noted.Refs, func(ref berth.Ref) bool { return !f.means(ref) }))
+	return noted, slices.DeleteFunc(sizes, func(s reader.Size) bool { return s.Err == nil && s.Waiting == 0 }), errors.Join(err, failed)
+}
+
+// sizes are how much there is of names. Beside an error there are those of the servers that did answer.
+func (r *Reader) sizes(ctx context.Context, refs []berth.Ref) (sizes []reader.Size, err error) {
 	var mu sync.Mutex
-	failed := r.batches(ctx, refs, func(berth.Ref) int { return 10 }, func(node rueidis.Client, refs []berth.Ref) error {
+	err = r.batches(ctx, refs, func(berth.Ref) int { return 10 }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Sizes(ctx, node, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		sizes = append(sizes, some...)
 		return err
 	})
-	return noted, slices.DeleteFunc(sizes, func(s reader.Size) bool { return s.Err == nil && s.Waiting == 0 }), errors.Join(err, failed)
+	return sizes, err
 }
 
 // batches has do called for all names, several together: so many that what they cost is no more than a trip may read,
@@ -171,17 +203,17 @@ func (r *Reader) batches(ctx context.Context, refs []berth.Ref, cost func(berth.
 	return reader.Joined(errs...)
 }
 
-// snapshots reads names, and tells what could not be read of them.
-func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Cycles) (all []*snapshot) {
+// snapshots reads names, of each so many who wait, and tells what could not be read of them.
+func (r *Reader) snapshots(ctx context.Context, line int, sizes []reader.Size, tell *Cycles) (all []*snapshot) {
 	refs, costs := make([]berth.Ref, len(sizes)), map[berth.Ref]int{}
 	for i, s := range sizes {
-		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 200)
+		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 2*line)
 	}
 	noticed, err := r.notices(ctx, kindsOf)
 	tell.Problems = append(tell.Problems, problems(err)...)
 	var mu sync.Mutex
 	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
-		some, err := r.read.Snapshots(ctx, node, 1, nil, refs...)
+		some, err := r.read.Snapshots(ctx, node, 1, line, nil, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {

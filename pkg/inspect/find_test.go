@@ -155,3 +155,46 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 		}
 	})
 }
+
+func TestTheCycleThatANameIsIn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		cycle(w, "owner")
+		w.process("delta").lock("quiet", "", nil)
+		w.Advance(500 * ms)
+		for _, of := range []berth.Ref{{Kind: keyspace.Lock, Name: "a"}, {Kind: keyspace.Sem, Name: "gpu"}} {
+			c, partial, err := w.look.CycleOf(ctx, of.Kind, of.Name, time.Second)
+			require.NoError(w.T, err)
+			require.False(w.T, partial)
+			require.Len(w.T, c.Links, 3)
+		}
+		look, sent := w.counted()
+		sent()
+		c, partial, err := look.CycleOf(ctx, keyspace.Lock, "quiet", 0)
+		require.NoError(w.T, err)
+		require.Nil(w.T, c)
+		require.False(w.T, partial)
+		require.NotContains(w.T, sent(), "ZRANGE", "nobody waits for it: nothing is searched")
+		_, _, err = w.look.CycleOf(ctx, "x", "a", 0)
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		_, _, err = w.look.CycleOf(ctx, keyspace.Lock, "{", 0)
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+	})
+}
+
+func TestASearchOfShortLinesSaysThatThereIsMore(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		alpha.lock("a", "", nil)
+		for range 25 {
+			beta.awaitLock("a", "", nil)
+		}
+		w.Advance(500 * ms)
+		for line, partial := range map[int]bool{0: false, 20: true, 25: false} {
+			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Line: line})).In(w.T)
+			require.Equal(w.T, []any{1, partial}, []any{found.Names, found.Partial}, line)
+		}
+		for _, line := range []int{-1, 101} {
+			require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, inspect.CycleOptions{Line: line})), berth.ErrInvalidConfig)
+		}
+	})
+}

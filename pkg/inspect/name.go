@@ -19,8 +19,9 @@ func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (ber
 	if err != nil {
 		return n.Name, err
 	}
+	dead, _ := r.dead(ctx, probable(&n)) // without the right to ask, no node counts as dead
 	all, err := r.read.Notice(ctx, kind)
-	return n.Under(all), err
+	return named(&n, all, dead), err
 }
 
 // notices are what operators have said of a pause of all names of kinds. Beside an error there are those of the others.

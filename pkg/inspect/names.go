@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,11 @@ func (f NameFilter) kinds() []keyspace.Kind {
 		return kindsOf
 	}
 	return f.Kinds
+}
+
+// means says whether the filter is about a name.
+func (f NameFilter) means(ref berth.Ref) bool {
+	return slices.Contains(f.kinds(), ref.Kind) && strings.HasPrefix(ref.Name, f.Prefix)
 }
 
 func checkKinds(kinds []keyspace.Kind) error {
@@ -82,24 +88,22 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	page = Page[berth.Name]{
 		Next: found.Next, Partial: found.Partial || err != nil, At: found.Now, Replica: found.Replica, Problems: append(found.Problems, problems(err)...),
 	}
-	for i := range found.Names {
-		n := &found.Names[i]
-		page.Items = append(page.Items, n.Under(noticed[n.Kind]))
-	}
+	r.tell(ctx, &page, found.Names, noticed)
 	return page, nil
 }
 
-// rank is the place of a name among those that somebody waits for.
+// rank is the place of a name among others: by how bad its state is, in an Overview alone, and by how many claims wait.
 type rank struct {
+	Level   berth.Level   `json:"-"`
 	Waiting int           `json:"w"`
 	Kind    keyspace.Kind `json:"k"`
 	Name    string        `json:"n"`
 }
 
-func rankOf(s reader.Size) rank { return rank{s.Waiting, s.Kind, s.Name} }
+func rankOf(s reader.Size) rank { return rank{Waiting: s.Waiting, Kind: s.Kind, Name: s.Name} }
 
 func (a rank) compare(b rank) int {
-	return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.Level.Compare(b.Level), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
 // cursor says that a page begins behind a name.
@@ -150,13 +154,13 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		mu      sync.Mutex
 	)
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
-	read := map[berth.Ref]*reader.Row{}
+	read := map[berth.Ref]reader.Row{}
 	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Rows(ctx, node, k, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			read[refs[i]] = &some[i]
+			read[refs[i]] = some[i]
 		}
 		return err
 	})
@@ -165,11 +169,13 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		return context.Cause(ctx)
 	}
 	page.Problems = append(page.Problems, problems(silent)...)
+	var found []reader.Row
 	for _, ref := range refs {
 		if n, ok := read[ref]; ok {
-			page.Items = append(page.Items, n.Under(noticed[ref.Kind]))
+			found = append(found, n)
 		}
 	}
+	r.tell(ctx, page, found, noticed)
 	if failed != nil {
 		page.Partial, page.Problems = true, append(page.Problems, failed)
 	}

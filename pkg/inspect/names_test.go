@@ -323,7 +323,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 	for what, c := range asked {
 		inWorldOf(t, what, func(w *world) {
 			n, _, _ := w.told(c.kind, c.name)
-			require.Equal(w.T, berth.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
+			require.Equal(w.T, berth.Name{Kind: c.kind, Name: c.name, At: n.At, Trouble: berth.Trouble{Level: berth.LevelFree}}, n, "nobody has used it")
 			require.Zero(w.T, n.Share())
 			require.Empty(w.T, w.Keys(), "and a question does not make it known")
 
@@ -346,7 +346,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 			require.Equal(w.T, []berth.Waiter{waiter}, waiters)
 			want := c.want
 			want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
-			want.Revision, want.At = n.Revision, n.At
+			want.Revision, want.At, want.Trouble.Level = n.Revision, n.At, berth.LevelBusy
 			want.Oldest, want.Longest, want.First = 1500*ms, n.Longest, waiters
 			require.Equal(w.T, holder.ID, n.Longest.ID)
 			require.Equal(w.T, 1500*ms, n.Longest.Held)

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,12 +20,17 @@ import (
 
 func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[berth.Name] {
 	w.T.Helper()
-	o := testkit.Must(look.Overview(f)).In(w.T)
+	return w.passes(testkit.Must(look.Overview(f)).In(w.T))
+}
+
+func (w *world) passes(o *inspect.Overview) func() inspect.Page[berth.Name] {
 	return func() inspect.Page[berth.Name] {
 		w.T.Helper()
 		page := testkit.Must(o.Read(ctx)).In(w.T)
 		require.Empty(w.T, page.Problems)
-		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b berth.Name) int { return b.Waiting - a.Waiting }))
+		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b berth.Name) int {
+			return cmp.Or(a.Trouble.Level.Compare(b.Trouble.Level), b.Live()-a.Live())
+		}))
 		return page
 	}
 }
@@ -32,10 +38,16 @@ func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() insp
 // crowds has claims wait for a semaphore, and the registry know that.
 func (w *world) crowds(name string, claims ...string) {
 	w.T.Helper()
+	w.crowdsFor(name, time.Hour, claims...)
+}
+
+// crowdsFor has the claims live for so long.
+func (w *world) crowdsFor(name string, wait time.Duration, claims ...string) {
+	w.T.Helper()
 	space := testkit.Must(keyspace.New("berth")).In(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	for _, claim := range claims {
-		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
+		r := stored.Record{Weight: 1, Wait: wait, Lease: time.Hour, Phase: 'w', Node: "node"}
 		w.Name = name
 		w.Acquires("semaphore", r.Node, claim, &r, "1", "stored", stored.Calm(1))
 	}
@@ -76,6 +88,7 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 			for _, c := range sent() {
 				commands[c]++
 			}
+			commands["MGET"] -= commands["SCAN"] // a walk asks for all that it has met
 			require.Equal(w.T, 16, commands["ZRANGE"]-commands["MGET"], "beside the first of each line")
 			require.LessOrEqual(w.T, commands["MGET"], 200)
 			return page
@@ -216,11 +229,148 @@ func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
 		require.Error(w.T, testkit.Second(w.look.Overview(inspect.NameFilter{Kinds: []keyspace.Kind{"x"}})))
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		page := only()
-		require.ErrorIs(w.T, page.Items[1].Err, berth.ErrIncompatible)
-		require.Equal(w.T, "a", page.Items[1].Name)
+		require.ErrorIs(w.T, page.Items[0].Err, berth.ErrIncompatible)
+		require.Equal(w.T, []any{"a", 1}, []any{page.Items[0].Name, page.Stuck})
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
 		require.ErrorIs(w.T, testkit.Second(o.Read(ended)), context.Canceled)
 	})
+}
+
+func TestANameInABadStateComesFirstEvenIfNobodyWaitsForIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.endless()
+		for n := range 210 {
+			w.crowds(fmt.Sprintf("n%04d", n), "a.1", "b.1")
+		}
+		look, sent := w.counted()
+		o := testkit.Must(look.Overview(inspect.NameFilter{})).In(w.T)
+		read := w.passes(o)
+		page := read()
+		require.Len(w.T, page.Items, 200)
+		require.Equal(w.T, 10, page.Unread)
+		for n := 0; page.Items[0].Name != "nightly"; n++ {
+			require.Less(w.T, n, 7, "a walk meets it")
+			w.Advance(30 * time.Second)
+			page = read()
+		}
+		require.Equal(w.T, string(inspect.DeadHold), page.Items[0].Trouble.Why)
+		require.Equal(w.T, []int{1, 0, 200}, []int{page.Stuck, page.Unread, len(page.Items)})
+		scores := func() (n int) {
+			sent()
+			page = read()
+			for _, c := range sent() {
+				if c == "ZMSCORE" {
+					n++
+				}
+			}
+			return n
+		}
+		w.Advance(4 * time.Second)
+		before := scores()
+		w.Advance(time.Second)
+		require.Equal(w.T, before+1, scores(), "the swarm is asked once in 5 s")
+		last := inspect.Claim{Kind: keyspace.Sem, Name: "n0209", Wait: &berth.Waiter{ID: "b.1"}}
+		require.NotContains(w.T, fmt.Sprint(page.Items), last.Name)
+		o.Mark(&inspect.Cycles{Cycles: []inspect.Cycle{{Links: []inspect.Link{{Wait: last}}}}})
+		page = read()
+		require.Equal(w.T, []any{last.Name, 2}, []any{page.Items[0].Name, page.Stuck}, "it is in a cycle")
+		o.Mark(nil)
+		w.Do("DEL", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line")
+		require.NotEqual(w.T, "nightly", read().Items[0].Name)
+		require.Zero(w.T, read().Stuck)
+	})
+}
+
+func TestAWholeOverviewHasTheFirstNamesOfAll(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for n := range 150 {
+			w.crowds(fmt.Sprintf("n%04d", n), "a.1", "b.1")
+		}
+		w.crowds("n0000", "c.1")
+		whole := func() inspect.Page[berth.Name] {
+			w.T.Helper()
+			page := testkit.Must(testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T).Whole(ctx, time.Minute)).In(w.T)
+			require.Empty(w.T, page.Problems)
+			return page
+		}
+		page := whole()
+		require.Equal(w.T, []any{150, "n0000", false, 0}, []any{len(page.Items), page.Items[0].Name, page.Partial, page.Unread})
+		for n := range 230 {
+			w.crowdsFor(fmt.Sprintf("d%04d", n), time.Second, "a.1", "b.1")
+		}
+		w.Advance(2 * time.Second)
+		page = whole()
+		require.Equal(w.T, []any{150, "n0000", false, 0}, []any{len(page.Items), page.Items[0].Name, page.Partial, page.Unread})
+		for n := range 80 {
+			w.crowds(fmt.Sprintf("n%04d", 150+n), "a.1", "b.1")
+		}
+		w.crowds("n0229", "c.1", "d.1")
+		page = whole()
+		require.Equal(w.T, []any{200, "n0229", true, 30}, []any{len(page.Items), page.Items[0].Name, page.Partial, page.Unread})
+
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
+		require.ErrorIs(w.T, testkit.Second(o.Whole(ended, time.Minute)), context.Canceled)
+		require.ErrorIs(w.T, testkit.Second(o.Whole(ctx, 0)), berth.ErrInvalidConfig)
+	})
+}
+
+// A killed process has waited for many names, that nobody holds any more.
+func TestAnOverviewLeavesOutNamesThatOnlyTheDeadWaitFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for n := range 50 {
+			w.crowdsFor(fmt.Sprintf("d%04d", n), time.Second, "a.1", "b.1")
+		}
+		read := w.overview(w.look, inspect.NameFilter{})
+		require.Len(w.T, read().Items, 50)
+		w.Advance(time.Second)
+		for range 2 {
+			require.Zero(w.T, read().Items)
+		}
+	})
+}
+
+func TestAnOverviewTellsOfCycles(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"owner", "label"} {
+		inWorldOf(t, by, func(w *world) {
+			cycle(w, by)
+			w.process("delta").awaitLock("other", "", nil)
+			w.process("delta").permit("", "gpus", 2, nil)
+			w.Advance(500 * ms)
+			marked := func(page inspect.Page[berth.Name]) {
+				w.T.Helper()
+				in := 0
+				for _, n := range page.Items {
+					if n.Trouble.Why == string(inspect.InCycle) {
+						require.Equal(w.T, by != "owner", n.Trouble.Possible)
+						require.Equal(w.T, n.First[0].ID, n.Trouble.Claim)
+						in++
+					}
+				}
+				require.Equal(w.T, []int{3, 3}, []int{in, page.Stuck})
+			}
+			o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
+			marked(testkit.Must(o.Whole(ctx, time.Minute)).In(w.T))
+
+			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Line: 20})).In(w.T)
+			o = testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
+			require.Zero(w.T, testkit.Must(o.Read(ctx)).In(w.T).Stuck)
+			o.Mark(&found)
+			marked(testkit.Must(o.Read(ctx)).In(w.T))
+			o.Mark(nil)
+			require.Zero(w.T, testkit.Must(o.Read(ctx)).In(w.T).Stuck)
+
+			page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{}, "", 0)).In(w.T)
+			inspect.Marked(&page, nil)
+			require.Zero(w.T, page.Stuck)
+			inspect.Marked(&page, &found)
+			marked(page)
+			inspect.Marked(&page, &found)
+			marked(page)
+		})
+	}
 }

@@ -75,6 +75,10 @@ type Page[E any] struct {
 	// Partial says that the page has fewer than were asked for because it took long, or because much had
 	// to be read for it.
 	Partial bool `json:"partial"`
+	// Stuck is how many names are, of an Overview also those that Items has no room for. Unread is how many more an Overview
+	// knows that it has not looked at. Both are 0 of a page of claims.
+	Stuck  int `json:"stuck,omitzero"`
+	Unread int `json:"unread,omitzero"`
 	// At is when it was read, by the clock of a server that answered. Replica says that a replica did: all is
 	// as of that replica, and by its clock.
 	At      time.Time `json:"at"`

@@ -128,6 +128,7 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 //	a name that is not there, or thin                       2
 //	a semaphore or a lock                                   5
 //	a pool                                                  7   its resources and bindings
+//	 of more than 50 resources all rest                    +1
 //	 more than 500 hold, wait, rest or expire              +2   of a pool +6
 //	 a claim asked for behind the first 100 of such a line +2   +1 for each of them, of a lane +2
 //	one a second at the most, in turn:
@@ -175,7 +176,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 		return v.failed(err)
 	}
 	s.server = v.memory.Server
-	if len(probable(s)) > 0 {
+	if len(probable(&s.Row)) > 0 {
 		if turn(&v.probed, probesFor) {
 			if err := v.probe(ctx, s); err != nil {
 				return v.failed(err)
@@ -215,6 +216,7 @@ func (v *View) probe(ctx context.Context, s *snapshot) (err error) {
 func (s *snapshot) look() Look {
 	l := Look{Name: s.Name, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
 	s = s.about(nil).sharing()
+	l.Trouble = s.trouble()
 	l.Explanation = explain(s, "")
 	for _, h := range s.Holds {
 		l.Holds = append(l.Holds, s.holder(h))
