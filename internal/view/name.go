@@ -20,7 +20,7 @@ var Names = Columns[berth.Name]{
 	{Head: "NAME", Share: 3, Cell: func(n *berth.Name) Cell {
 		return Cell{{Says: text.Plain(n.Name), To: Place{Of: "name", Kind: n.Kind, Name: n.Name}}}
 	}},
-	{Head: "STATE", Width: 7, Cell: func(n *berth.Name) Cell {
+	{Head: "STATE", Width: 19, Cell: func(n *berth.Name) Cell {
 		return Cell{{Says: NameState(n), Look: NameLook(n)}}
 	}},
 	{Head: "HELD", Width: 7, Right: true, Cell: func(n *berth.Name) Cell {
@@ -39,13 +39,18 @@ var Names = Columns[berth.Name]{
 		return number(n.Pool.Leaving)
 	}},
 	{Head: "HOLDERS", Right: true, Cell: func(n *berth.Name) Cell { return number(n.Holders) }},
-	{Head: "WAITING", Width: 7, Right: true, Cell: func(n *berth.Name) Cell { return number(n.Waiting) }},
+	{Head: "WAITING", Width: 7, Right: true, Cell: func(n *berth.Name) Cell {
+		if n.Dead > 0 && len(n.First) < n.Waiting && n.Live() > 0 {
+			return says(fmt.Sprintf("<=%d", n.Live())) // others may be dead, too
+		}
+		return number(n.Live())
+	}},
 	{Head: "WAITED", Width: 6, Right: true, Cell: func(n *berth.Name) Cell {
 		w := Waits(n)
 		switch {
 		case w != nil:
 			return lasted(w.Waited, w.Since)
-		case n.Waiting > 0 && len(n.First) == 0:
+		case n.Live() > 0 && len(n.First) == 0:
 			return says("?") // it was not read
 		}
 		return nil
@@ -96,12 +101,12 @@ func Free(n *berth.Name) int {
 	return max(0, n.Capacity-n.Held)
 }
 
-// NameLook is how the word for a name's state looks: that says whether somebody waits.
+// NameLook is how the word for a name's state looks.
 func NameLook(n *berth.Name) Look {
-	switch word := NameState(n); {
-	case n.Err != nil || n.Pause != nil || word == "resting" && n.Waiting > 0:
+	switch {
+	case n.Trouble.Level == berth.LevelStuck || n.Trouble.Level == berth.LevelOverdue || n.Err != nil:
 		return Bad
-	case n.Waiting > 0 || word == "resting" || word == "over":
+	case n.Trouble.Level == berth.LevelMeant || n.Live() > 0:
 		return Busy
 	case n.Held > 0:
 		return Good
@@ -109,16 +114,33 @@ func NameLook(n *berth.Name) Look {
 	return Quiet
 }
 
-// NameState is how a name stands, in a word or two.
+// stuck are the words for why a name is stuck.
+var stuck = map[inspect.Code]string{
+	inspect.InCycle: "cycle", inspect.DeadHold: "dead holder", inspect.LeftBehind: "left behind", inspect.TooHeavy: "never fits",
+	inspect.NothingBack: "nothing back", inspect.OneDamaged: "damaged", inspect.OneAbsent: "absent", inspect.Incompatible: "newer form",
+	inspect.Foreign: "not Berth's",
+}
+
+// NameState is how a name stands, in a few words: how bad that is, where it is, and why.
 func NameState(n *berth.Name) string {
-	free := Free(n)
+	free, why := Free(n), inspect.Code(n.Trouble.Why)
 	switch {
+	case n.Trouble.Level == berth.LevelStuck && n.Trouble.Possible:
+		return "stuck: cycle?"
+	case n.Trouble.Level == berth.LevelStuck:
+		return "stuck: " + cmp.Or(stuck[why], string(why))
+	case n.Trouble.Level == berth.LevelOverdue:
+		return "overdue"
 	case errors.Is(n.Err, berth.ErrIncompatible):
 		return "newer form"
 	case n.Err != nil:
 		return "damaged"
 	case n.Pause != nil:
 		return "paused"
+	case n.Trouble.Level == berth.LevelMeant && why == inspect.Asked:
+		return "wanted"
+	case n.Trouble.Level == berth.LevelMeant && why == inspect.LeftBehind:
+		return "detached"
 	case n.Capacity == 0 && n.Kind == keyspace.Pool:
 		return "empty"
 	case n.Capacity == 0:
@@ -165,13 +187,16 @@ type Order struct {
 
 // Orders are the orders. Names that are alike in one stand by name.
 var Orders = []Order{
+	{"state", "the worst first", func(a, b *berth.Name) int {
+		return cmp.Or(a.Trouble.Level.Compare(b.Trouble.Level), cmp.Compare(b.Live(), a.Live()), cmp.Compare(Waited(b), Waited(a)))
+	}},
 	{"name", "by name", func(*berth.Name, *berth.Name) int { return 0 }},
 	{"held", "most held first", func(a, b *berth.Name) int {
 		return cmp.Compare(max(b.Held, b.Holders), max(a.Held, a.Holders)) // weights of a semaphore, sharers of a pool
 	}},
 	{"share", "largest share first", func(a, b *berth.Name) int { return cmp.Compare(b.Share(), a.Share()) }},
 	{"waiting", "most waiting first", func(a, b *berth.Name) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(Waited(b), Waited(a)))
+		return cmp.Or(cmp.Compare(b.Live(), a.Live()), cmp.Compare(Waited(b), Waited(a)))
 	}},
 	{"wait", "longest wait first", func(a, b *berth.Name) int { return cmp.Compare(Waited(b), Waited(a)) }},
 	{"hold", "longest hold first", func(a, b *berth.Name) int { return cmp.Compare(b.Oldest, a.Oldest) }},
