@@ -127,8 +127,8 @@ const (
 )
 
 // Snapshots reads names that lie on one server, and the claims asked for of each. node is that server's
-// client; nil for one name. line is how many who wait are read of the line, and of its lanes. A name that moves is read again, up to so many times. What cannot be interpreted has
-// its Err. An error is that of all: beside it there is nothing.
+// client; nil for one name. line is how many who wait are read of the line, and of its lanes. A name that moves is read again, up to so
+// many times. What cannot be interpreted has its Err. An error is that of all: beside it there is nothing.
 func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most, line int, claims []string, refs ...berth.Ref) ([]Snapshot, error) {
 	found := make([]Snapshot, len(refs))
 	return wholly(found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
@@ -125,15 +124,14 @@ func (r *Reader) dead(ctx context.Context, nodes []string) (map[string]bool, err
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	probed, now, err := r.read.Probed(ctx, nodes...)
-	return deadOf(probed, time.UnixMilli(now)), err
+	probed, _, err := r.read.Probed(ctx, nodes...)
+	return deadOf(probed), err
 }
 
-// deadOf says of nodes whether they count as dead. One that a flush has condemned had its end before.
-func deadOf(nodes map[string]reader.Node, now time.Time) map[string]bool {
+func deadOf(nodes map[string]reader.Node) map[string]bool {
 	dead := map[string]bool{}
 	for id, n := range nodes {
-		dead[id] = !n.Ends.After(now)
+		dead[id] = n.Zombie // one that a flush has condemned is, too
 	}
 	return dead
 }
@@ -177,7 +175,7 @@ func Marked(page *Page[berth.Name], c *Cycles) {
 
 // trouble is that of the name, by all that a snapshot tells.
 func (s *snapshot) trouble() berth.Trouble {
-	t := trouble(&s.Name, s.Entries, deadOf(s.nodes, s.At), func(h *berth.Holder) bool {
+	t := trouble(&s.Name, s.Entries, deadOf(s.nodes), func(h *berth.Holder) bool {
 		c := s.Among(h.ID)
 		return c != nil && c.Hold != nil && s.process(c.Hold) == Overdue
 	})
