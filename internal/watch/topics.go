@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -19,6 +20,14 @@ const (
 	ClaimsEvery   = 10 * time.Second
 )
 
+// Cycles are searched for more seldom beside an overview or a name: at most once in asideEvery, and for 1/asideShare of the time,
+// among the first asideLine of each line.
+const (
+	asideEvery = 30 * time.Second
+	asideShare = 150
+	asideLine  = 20
+)
+
 const (
 	// claimsMost is how many claims of a listing are read, claimsPages in how many pages at the most.
 	claimsMost, claimsPages = 500, 5
@@ -33,6 +42,9 @@ type Name struct {
 	History []Sample
 	// Spans are the holds that were seen, in the order in which they were granted.
 	Spans []Span
+	// Cycle is one that the name is in, as a search has found it that was made beside, at Searched; nil for none.
+	Cycle    *inspect.Cycle
+	Searched time.Time
 }
 
 // Claims is a listing of claims. Partial says that not all was read.
@@ -52,7 +64,11 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 			return Name{}, err
 		}
 		w.recall(key, l.Asked)
-		return seen.add(&l), nil
+		n := seen.add(&l)
+		if n.Live() > 0 && n.Holders > 0 {
+			n.mark(w.aside())
+		}
+		return n, nil
 	})
 	if claim != "" {
 		if f.topic.claims[claim] == nil {
@@ -67,19 +83,79 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 	return f
 }
 
-// Overview looks at the names that contend most.
+// mark tells of the cycle that the name is in, unless the look knows better.
+func (n *Name) mark(found *inspect.Cycles) {
+	if found == nil {
+		return
+	}
+	c := found.Of(n.Kind, n.Look.Name.Name)
+	if c == nil || n.WaitsLeft == 0 && !slices.ContainsFunc(n.Waits, func(w inspect.Wait) bool {
+		return slices.ContainsFunc(c.Links, func(l inspect.Link) bool { return l.Wait.ID() == w.ID })
+	}) {
+		return
+	}
+	n.Cycle, n.Searched = c, n.At.Add(-time.Since(found.At))
+	page := inspect.Page[berth.Name]{Items: []berth.Name{n.Look.Name}}
+	inspect.Marked(&page, found)
+	n.Look.Name = page.Items[0]
+}
+
+// Overview looks at the names in the worst state, and at those that contend most.
 func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
 	o, err := w.read.Overview(inspect.NameFilter{})
 	return look(w, "overview", sort{every: OverviewEvery, shared: true}, err, func(ctx context.Context) (inspect.Page[berth.Name], error) {
+		o.Mark(w.aside())
 		return o.Read(ctx)
 	})
 }
 
-// Cycles looks for claims that wait for each other.
+// cycles is the key of their topic, and searches is its sort.
+const cycles = "cycles"
+
+var searches = sort{every: CyclesEvery, walks: true, shared: true, aside: true}
+
+// Cycles looks for claims that wait for each other. A feed has no reading of longer ago than CyclesEvery before it.
 func (w *Watcher) Cycles() *Feed[inspect.Cycles] {
-	return look(w, "cycles", sort{every: CyclesEvery, walks: true, shared: true}, nil, func(ctx context.Context) (inspect.Cycles, error) {
-		return w.read.Cycles(ctx, inspect.CycleOptions{Within: CyclesEvery / 2})
-	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := join(w, cycles, searches, nil, w.search)
+	f.eager, f.topic.eager = true, f.topic.eager+1
+	from := time.Now().Add(-CyclesEvery)
+	if f.has = func(c inspect.Cycles) bool { return c.At.After(from) }; !f.topic.began.After(from) {
+		f.topic.soon()
+	}
+	return f
+}
+
+func (w *Watcher) search(ctx context.Context) (inspect.Cycles, error) {
+	o := inspect.CycleOptions{Within: CyclesEvery / 2, Line: asideLine}
+	w.mu.Lock()
+	if t := w.topics[cycles]; t != nil && t.eager > 0 {
+		o.Line = 0
+	}
+	w.mu.Unlock()
+	return w.read.Cycles(ctx, o)
+}
+
+// aside has cycles be searched for beside what else is read, and tells those of CyclesSeen.
+func (w *Watcher) aside() *inspect.Cycles {
+	look(w, cycles, searches, nil, w.search).Close()
+	return w.CyclesSeen()
+}
+
+// CyclesSeen are those that the last search has found; nil where none was made for long. It reads nothing.
+func (w *Watcher) CyclesSeen() *inspect.Cycles {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.topics[cycles]
+	if t == nil || time.Since(t.last.At) > 3*t.pace() {
+		return nil
+	}
+	found, read := t.last.Value.(inspect.Cycles)
+	if !read {
+		return nil
+	}
+	return &found
 }
 
 // Claims looks at the claims of all names that a filter means: of a node, an owner, a label. Where there are many names
@@ -136,7 +212,9 @@ func (w *Watcher) Names(f inspect.NameFilter, from string, anew bool) *Feed[insp
 		w.yield(t)
 	}
 	return join(w, key, sort{every: NamesEvery, walks: true, once: true}, nil, func(ctx context.Context) (inspect.Page[berth.Name], error) {
-		return w.read.Names(ctx, f, from, 200)
+		page, err := w.read.Names(ctx, f, from, 200)
+		inspect.Marked(&page, w.CyclesSeen())
+		return page, err
 	})
 }
 

@@ -53,6 +53,7 @@ type sort struct {
 	walks  bool          // a reading takes long
 	once   bool          // it is read once, and remembered for so long
 	shared bool          // it does not count
+	aside  bool          // it is read at a slower pace where nobody looks at it alone
 }
 
 // topic is one thing that is looked at.
@@ -65,6 +66,9 @@ type topic struct {
 
 	// guarded by the watcher's mu
 	looking int
+	eager   int               // of them those that look at it alone
+	began   time.Time         // when the last reading began
+	took    time.Duration     // how long the last one took that succeeded
 	claims  map[string]*asked // of a name: those that are looked at, or were shortly
 	left    time.Time         // when the last one has gone
 	turn    int               // of the reading that began last
@@ -108,6 +112,7 @@ type Feed[T any] struct {
 	closed  sync.Once
 	has     func(T) bool // that a value is one for this feed, nil for each
 	claim   string       // of a name: at which it looks, "" for none
+	eager   bool
 }
 
 // look returns a feed of a topic, which it begins if there is none; err is why nothing can be read.
@@ -186,7 +191,6 @@ func (w *Watcher) run(t *topic) {
 			return
 		}
 		w.begins(t)
-		next := time.After(t.every)
 		var value any
 		err := guard.Run("the reading of "+t.key, w.tells, func() (err error) {
 			value, err = t.read(w.ctx)
@@ -198,19 +202,44 @@ func (w *Watcher) run(t *topic) {
 		}
 		w.tell(t, value, err)
 		failed = err != nil
-		select {
-		case <-next:
-		case <-t.anew:
-		case <-t.gone:
-			return
-		case <-w.ctx.Done():
-			w.tell(t, nil, ErrClosed)
-			return
-		}
-		if w.drop(t) {
+		if !w.rest(t) || w.drop(t) {
 			return
 		}
 	}
+}
+
+// rest waits until the next reading may begin, and says whether there is to be one.
+func (w *Watcher) rest(t *topic) bool {
+	for wait := t.every - time.Since(t.began); ; wait = t.every {
+		select {
+		case <-time.After(wait):
+			if w.due(t) {
+				return true
+			}
+		case <-t.anew:
+			return true
+		case <-t.gone:
+			return false
+		case <-w.ctx.Done():
+			w.tell(t, nil, ErrClosed)
+			return false
+		}
+	}
+}
+
+// due says that the last reading began long enough ago.
+func (w *Watcher) due(t *topic) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(t.began) >= t.pace()
+}
+
+// pace is how long after the beginning of one reading the next one begins.
+func (t *topic) pace() time.Duration {
+	if !t.aside || t.eager > 0 {
+		return t.every
+	}
+	return max(asideEvery, asideShare*t.took)
 }
 
 // begins notes that a reading begins: whoever has asked for one gets this one.
@@ -218,7 +247,7 @@ func (w *Watcher) begins(t *topic) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun++
-	t.turn = w.begun
+	t.turn, t.began = w.begun, time.Now()
 	select {
 	case <-t.anew:
 	default:
@@ -233,15 +262,21 @@ func (w *Watcher) Begun() int {
 }
 
 // Anew has the topic read at once, unless a reading has begun since Begun was so much. A reading that is under way ends
-// first.
+// first. Where cycles are searched for, that is done anew, too.
 func (f *Feed[T]) Anew(begun int) {
 	f.watcher.mu.Lock()
 	defer f.watcher.mu.Unlock()
-	if f.topic.turn > begun || f.topic.read == nil {
-		return
+	for _, t := range []*topic{f.topic, f.watcher.topics[cycles]} {
+		if t != nil && t.turn <= begun && t.read != nil {
+			t.soon()
+		}
 	}
+}
+
+// soon has the next reading begin at once.
+func (t *topic) soon() {
 	select {
-	case f.topic.anew <- struct{}{}:
+	case t.anew <- struct{}{}:
 	default: // it is asked for already
 	}
 }
@@ -266,7 +301,7 @@ func (w *Watcher) tell(t *topic, value any, err error) {
 	t.last.Seq++
 	t.last.Turn = t.turn
 	if t.last.Err = err; err == nil {
-		t.last.Value, t.last.At = value, time.Now()
+		t.last.Value, t.last.At, t.took = value, time.Now(), time.Since(t.began)
 	}
 	close(t.news)
 	t.news = make(chan struct{})
@@ -318,6 +353,9 @@ func (f *Feed[T]) Close() {
 		if a := f.topic.claims[f.claim]; a != nil {
 			a.looking--
 			a.left = time.Now()
+		}
+		if f.eager {
+			f.topic.eager--
 		}
 		if f.topic.looking--; f.topic.looking == 0 {
 			f.topic.left = time.Now()

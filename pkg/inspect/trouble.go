@@ -152,9 +152,9 @@ func (c *Cycles) troubles() map[berth.Ref]berth.Trouble {
 	return found
 }
 
-// mark has a name be in a cycle if it is in one, and can be read.
+// mark has a name be in a cycle if it is in one, and was held and waited for when it was read.
 func mark(n *berth.Name, cycles map[berth.Ref]berth.Trouble) {
-	if t, in := cycles[berth.Ref{Kind: n.Kind, Name: n.Name}]; in && n.Err == nil {
+	if t, in := cycles[berth.Ref{Kind: n.Kind, Name: n.Name}]; in && n.Live() > 0 && n.Holders > 0 {
 		n.Trouble = t
 	}
 }
