@@ -176,7 +176,6 @@ func TestANameSaysThatItIsInACycleAsLongAsItMayBe(t *testing.T) {
 		require.NotNil(t, n.Cycle)
 		require.True(t, n.Cycle.Certain)
 		require.Equal(t, berth.LevelStuck, n.Trouble.Level)
-		require.WithinDuration(t, n.At.Add(-NameEvery), n.Searched, 10*time.Millisecond)
 		names := w.Names(inspect.NameFilter{}, "", true)
 		defer names.Close()
 		page := testkit.Must(names.First(t.Context())).In(t)

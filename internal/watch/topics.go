@@ -42,9 +42,8 @@ type Name struct {
 	History []Sample
 	// Spans are the holds that were seen, in the order in which they were granted.
 	Spans []Span
-	// Cycle is one that the name is in, as a search has found it that was made beside, at Searched; nil for none.
-	Cycle    *inspect.Cycle
-	Searched time.Time
+	// Cycle is one that the name is in, as the last search has found it; nil for none.
+	Cycle *inspect.Cycle
 }
 
 // Claims is a listing of claims. Partial says that not all was read.
@@ -94,7 +93,7 @@ func (n *Name) mark(found *inspect.Cycles) {
 	}) {
 		return
 	}
-	n.Cycle, n.Searched = c, n.At.Add(-time.Since(found.At))
+	n.Cycle = c
 	page := inspect.Page[berth.Name]{Items: []berth.Name{n.Look.Name}}
 	inspect.Marked(&page, found)
 	n.Look.Name = page.Items[0]

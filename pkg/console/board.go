@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // source is what a page shows, as it was read last.
@@ -77,6 +79,7 @@ type shown struct {
 	reading reading
 	seq     int // 0: nothing yet
 	pieces  map[string]piece
+	cycles  int // how many are known when it is sent
 }
 
 // piece is a part of a page.
@@ -201,3 +204,12 @@ type scene struct {
 	View  any       // nil: nothing was read yet
 	Query url.Values
 }
+
+// ended is a cycle for somebody who looks.
+type ended struct {
+	scene
+	Cycle inspect.Cycle
+}
+
+// Ended is a cycle, with what ends it.
+func (s scene) Ended(c inspect.Cycle) ended { return ended{s, c} }

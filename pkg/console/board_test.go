@@ -194,7 +194,7 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	}
 	n.Kind = keyspace.Pool
 	for what, html := range map[string]string{
-		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock)),
+		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock, "")),
 		"claims":   render(searchPage, "claims", claimListOf(claims)),
 		"cycles":   render(cyclesPage, "cycles", cyclesOf(cycles)),
 		"links":    render(cyclesPage, "cycles", cyclesOf(inspect.Cycles{Cycles: []inspect.Cycle{{Links: links}}})),
@@ -203,12 +203,12 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)
 		require.Contains(t, strings.ToLower(html), "there are more", what)
 	}
-	require.Contains(t, render(overviewPage, "names", overviewOf(names, "")), "<caption>Names in use, the most contended first")
-	waited := overviewOf(inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1}}}, "")
-	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the most contended first")
+	require.Contains(t, render(overviewPage, "names", overviewOf(names, "", "")), "<caption>Names in use, the worst first")
+	waited := overviewOf(inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1}}}, "", "")
+	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the worst first")
 	require.Len(t, problemsOf(names.Problems), rowsMost+1)
 	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
-	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
+	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem, "").More)
 }
 
 func TestANameThatCannotBeReadSaysWhyInItsRow(t *testing.T) {
@@ -217,7 +217,7 @@ func TestANameThatCannotBeReadSaysWhyInItsRow(t *testing.T) {
 	names := []berth.Name{{Kind: keyspace.Sem, Name: "gpu", At: now, Err: errors.New("MOVED 3999 10.0.0.7:6379")}, {Kind: keyspace.Lock, Name: "night", At: now}}
 	render := func(names ...berth.Name) string {
 		page := inspect.Page[berth.Name]{Items: names, At: now}
-		return string(c.region(topic{page: overviewPage, query: url.Values{}}, "names", &reading{view: overviewOf(page, ""), clock: now}))
+		return string(c.region(topic{page: overviewPage, query: url.Values{}}, "names", &reading{view: overviewOf(page, "", ""), clock: now}))
 	}
 	both := render(names...)
 	require.Contains(t, both, `<td role="cell" data-label="Problem">MOVED 3999 (a server)</td>`)
@@ -320,4 +320,20 @@ func TestAServerThatAnswersIsNotSilent(t *testing.T) {
 		c := newConsole(t, Config{})
 		require.Equal(t, errBusy, c.late())
 	})
+}
+
+func TestThePageHasTheCommandThatMends(t *testing.T) {
+	e := inspect.Explanation{Mend: []inspect.Mend{
+		{Verb: "unpause", Kind: keyspace.Sem, Name: "a b", If: "you may"}, {Verb: "unpause", Kind: keyspace.Sem, Name: "\x00"},
+	}}
+	for namespace, command := range map[string]string{
+		"": "berth sem unpause 'a b'", keyspace.DefaultNamespace: "berth sem unpause 'a b'", "prod": "berth sem unpause --namespace prod 'a b'",
+	} {
+		c := &Console{cfg: Config{Namespace: namespace}, pages: parsed()}
+		all := c.mends(&e)
+		require.Equal(t, []mend{{"you may", command}}, all)
+		html := c.region(topic{page: claimPage}, "state", &reading{view: &name{Mends: all}})
+		require.Contains(t, string(html), "To mend it, if you may: <code>"+strings.ReplaceAll(command, "'", "&#39;")+"</code>")
+	}
+	require.Empty(t, (&Console{}).mends(nil))
 }

@@ -52,6 +52,7 @@ func parsed() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"plain": text.Plain, "quoted": text.Quoted, "kind": kindWord, "age": age, "until": until, "readAt": readAt, "utc": utc,
 		"to": to, "row": row, "problem": problem, "short": short, "count": view.Count, "clock": clock, "cycle": view.CycleSays,
+		"link": view.LinkSays, "ends": view.EndSays,
 	}).ParseFS(files, "templates/*.html"))
 }
 
@@ -71,10 +72,14 @@ type frame struct {
 }
 
 func (c *Console) frame(a Access, page, title string) *frame {
-	return &frame{
+	f := &frame{
 		scene: scene{Act: a.Act, Now: time.Now()}, Page: page, Title: title, Namespace: text.Plain(c.space), Version: version,
 		User: a.User,
 	}
+	if a.Look {
+		f.Beat.Cycles = c.cycles()
+	}
+	return f
 }
 
 // render answers with a page.

@@ -30,10 +30,11 @@ func TestWhatPagesShow(t *testing.T) {
 			page = versions.ReplaceAllString(rows.ReplaceAllString(page, `<tr role="row" id="*"`), "?v=*")
 			golden.Compare(t, file+".html", blank.ReplaceAllString(page, "\n"))
 		}
+		s.see("cycles") // so that the others know of them
 		for _, address := range []string{
 			"", "name?kind=lock&name=backup", "name?kind=sem&name=gpu", "name?kind=sem&name=paused", "name?kind=lock&name=nightly",
 			"name?kind=lock&name=digest", "name?kind=lock&name=migration", "name?kind=pool&name=proxies",
-			"names", "cycles", "search?by=label&q=host-1/*", "actions",
+			"names", "cycles", "name?kind=lock&name=table-a", "search?by=label&q=host-1/*", "actions",
 		} {
 			page := s.see(address)
 			file := strings.NewReplacer("name?kind=", "", "&name=", "-").Replace(cmp.Or(address, "overview"))

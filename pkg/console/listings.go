@@ -88,6 +88,14 @@ func claimListOf(found watch.Claims) claimList {
 	return l
 }
 
+// cycles is how many are known.
+func (c *Console) cycles() int {
+	if found := c.watch.CyclesSeen(); found != nil {
+		return len(found.Cycles)
+	}
+	return 0
+}
+
 // cycleList is what the page of cycles shows.
 type cycleList struct {
 	inspect.Cycles

@@ -196,6 +196,7 @@ type stream struct {
 	regions map[string]string // guarded by mu
 	news    map[string]int    // how often each came; guarded by mu
 	beats   int               // guarded by mu
+	cycles  int               // of the last beat; guarded by mu
 	err     string            // of the last beat; guarded by mu
 }
 
@@ -230,7 +231,10 @@ func (l *stream) read(body io.Reader) {
 }
 
 func (l *stream) take(kind, data string) {
-	var e struct{ Name, HTML, Error string }
+	var e struct {
+		Name, HTML, Error string
+		Cycles            int
+	}
 	if err := json.Unmarshal([]byte(data), &e); err != nil {
 		e.Error = err.Error()
 	}
@@ -242,6 +246,7 @@ func (l *stream) take(kind, data string) {
 		l.news[e.Name]++
 	case "beat":
 		l.beats++
+		l.cycles = e.Cycles
 		l.err = cmp.Or(e.Error, "-")
 	}
 }
@@ -251,4 +256,11 @@ func (l *stream) region(name string) (html string, times int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.regions[name], l.news[name]
+}
+
+// known is how many cycles the tab was told of last.
+func (l *stream) known() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cycles
 }

@@ -28,16 +28,20 @@ type page struct {
 var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, cyclesPage, actionsPage, namesPage}
 
 var overviewPage = &page{
-	name: "overview", asks: []string{"kind"}, regions: []string{"names"}, every: watch.OverviewEvery,
+	name: "overview", asks: []string{"kind", "state"}, regions: []string{"names"}, every: watch.OverviewEvery,
 	title: func(url.Values) string { return "Overview" },
 	open: func(c *Console, q url.Values) (source, error) {
-		kind := q.Get("kind")
+		kind, level := q.Get("kind"), berth.Level(q.Get("state"))
 		if kind != "" && act.Nouns[keyspace.Kind(kind)] == "" {
 			return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", kind)
+		} else if level != "" && level.Compare("") == 0 {
+			return nil, berth.Invalid("state", "%q is none of stuck, overdue, meant, busy and free", level)
 		}
 		return fed[inspect.Page[berth.Name]]{
 			c.watch.Overview(),
-			func(p inspect.Page[berth.Name]) (any, time.Time) { return overviewOf(p, keyspace.Kind(kind)), p.At },
+			func(p inspect.Page[berth.Name]) (any, time.Time) {
+				return overviewOf(p, keyspace.Kind(kind), level), p.At
+			},
 		}, nil
 	},
 }
@@ -59,7 +63,15 @@ func openName(c *Console, q url.Values) (source, error) {
 	claim := q.Get("id")
 	return fed[watch.Name]{
 		c.watch.Name(keyspace.Kind(q.Get("kind")), q.Get("name"), claim),
-		func(n watch.Name) (any, time.Time) { return nameOf(n, claim), n.At },
+		func(n watch.Name) (any, time.Time) {
+			v := nameOf(n, claim)
+			e := &n.Explanation
+			if claim != "" {
+				e = v.Why
+			}
+			v.Mends = c.mends(e)
+			return v, n.At
+		},
 	}, nil
 }
 

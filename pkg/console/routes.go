@@ -134,6 +134,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 		return err
 	}
 	f := c.frame(a, p.name, p.title(t.query))
+	s.cycles = c.cycles()
 	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat(p)
 	f.Read = s.reading.clock
 	f.Done = done

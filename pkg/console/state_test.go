@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,8 +73,34 @@ func TestACycleIsEnded(t *testing.T) {
 			return q.locks.Lock(of("order-2"), "a", &qlock.LockOptions{MaxWait: time.Minute})
 		})
 		w.Advance(3 * time.Second)
+		live := s.open("page=overview")
+		w.Advance(3 * time.Second)
+		html, _ := live.region("names")
+		require.Contains(t, html, `<a href="./?state=stuck">2 stuck</a></p>`)
+		require.Equal(t, 2, strings.Count(html, `<span class="state bad">stuck: cycle</span>`))
+		require.Equal(t, 1, live.known())
+		require.Contains(t, s.see("names"), "Cycles<span data-cycles> (1)</span>")
+		require.NotContains(t, s.get("nowhere").body, "(1)", "who may not look is told nothing")
+		list := s.see("?state=stuck&kind=lock")
+		require.Contains(t, list, "the worst first")
+		require.Len(t, linksOf(t, list, "name?"), 2)
+		require.Contains(t, s.see("?state=stuck&kind=sem"), "No semaphore is stuck.")
+		require.Contains(t, s.see("?state=free"), "No name is free.")
+		require.Equal(t, http.StatusBadRequest, s.get("?state=x").code)
+
 		release := linksOf(t, s.see("cycles"), "act?")
 		require.Len(t, release, 1, "the youngest hold")
+		page := s.see("name?kind=lock&name=a")
+		require.Contains(t, page, "In a cycle")
+		require.Contains(t, page, "order-2 (beta) has held lock &#34;b&#34; for ")
+		require.Contains(t, linksOf(t, page, "act?"), release[0])
+		require.Contains(t, s.see(linksOf(t, page, "claim?")[0]), "In a cycle")
+		testkit.Queue(ctx, w.World, func(ctx context.Context) (*qlock.Lock, error) {
+			return q.locks.Lock(of("order-3"), "b", &qlock.LockOptions{MaxWait: 5 * time.Second})
+		})
+		w.Advance(2 * time.Second)
+		all := linksOf(t, s.see("name?kind=lock&name=b"), "claim?")
+		require.NotContains(t, s.see(all[len(all)-1]), "n a cycle", "it is behind it")
 		s.ask(release[0]).do()
 		<-held.Done()
 		first.Granted(w.Now())

@@ -36,12 +36,14 @@ type beat struct {
 	Reads []int64 `json:"reads,omitempty"` // likewise, of each row, where they differ
 	Ago   int64   `json:"ago"`             // how long ago that was, ms
 	Old   int64   `json:"old,omitempty"`   // after how long it is old, likewise; 0: never
-	Error string  `json:"error,omitempty"`
+	// Cycles is how many are known, of all names.
+	Cycles int    `json:"cycles,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 func (s *shown) beat(p *page) beat {
 	r := &s.reading
-	b := beat{Now: r.now().UnixMilli(), Error: problem(r.err)}
+	b := beat{Now: r.now().UnixMilli(), Cycles: s.cycles, Error: problem(r.err)}
 	if r.view != nil {
 		b.Read, b.Ago = r.clock.UnixMilli(), time.Since(r.at).Milliseconds()
 		if p.every > 0 {
@@ -140,6 +142,7 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) error
 	}
 	for seq := 0; ; {
 		s, news := b.last()
+		s.cycles = c.cycles()
 		if !sent(w, out, s.since(seq, b.topic.page)) {
 			return nil
 		}

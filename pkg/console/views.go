@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
@@ -15,11 +17,20 @@ import (
 type overview struct {
 	Table    []line
 	Kind     keyspace.Kind // "" for all
+	State    berth.Level   // likewise
+	Levels   []level       // that an operator looks for
+	Unread   int           // names that were not looked at
 	InUse    bool          // some are names for which nobody waits
 	More     bool          // there are more than are shown
 	Problems []string
 	Replica  bool
 	names    []berth.Name
+}
+
+// level is how many names are so bad.
+type level struct {
+	Level berth.Level
+	Count int
 }
 
 // rowsMost is how many rows of a list are shown.
@@ -31,11 +42,21 @@ func first[T any](all []T) (shown []T, more int) {
 	return all[:n:n], len(all) - n
 }
 
-func overviewOf(p inspect.Page[berth.Name], kind keyspace.Kind) overview {
-	o := overview{Kind: kind, Replica: p.Replica, Problems: problemsOf(p.Problems)}
+func overviewOf(p inspect.Page[berth.Name], kind keyspace.Kind, state berth.Level) overview {
+	o := overview{Kind: kind, State: state, Unread: p.Unread, Replica: p.Replica, Problems: problemsOf(p.Problems)}
+	names := slices.DeleteFunc(slices.Clone(p.Items), func(n berth.Name) bool { return kind != "" && n.Kind != kind })
+	for _, of := range []berth.Level{berth.LevelStuck, berth.LevelOverdue, berth.LevelMeant} {
+		n := len(names) - len(slices.DeleteFunc(slices.Clone(names), func(n berth.Name) bool { return n.Trouble.Level == of }))
+		if kind == "" && of == berth.LevelStuck {
+			n = max(n, p.Stuck) // also those without a row
+		}
+		if n > 0 || of == berth.LevelStuck {
+			o.Levels = append(o.Levels, level{of, n})
+		}
+	}
 	more := 0
-	o.names, more = first(slices.DeleteFunc(slices.Clone(p.Items), func(n berth.Name) bool { return kind != "" && n.Kind != kind }))
-	o.More, o.InUse = more > 0 || p.Partial, slices.ContainsFunc(o.names, func(n berth.Name) bool { return n.Waiting == 0 })
+	o.names, more = first(slices.DeleteFunc(names, func(n berth.Name) bool { return state != "" && n.Trouble.Level != state }))
+	o.More, o.InUse = more > 0 || p.Partial, slices.ContainsFunc(o.names, func(n berth.Name) bool { return n.Live() == 0 })
 	o.Table = nameLines(p.At, o.names, "NAME", "KIND", "STATE", "PROBLEM", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "READ")
 	return o
 }
@@ -57,6 +78,7 @@ type name struct {
 	Claim string               // that the page is about, "" for the name
 	Why   *inspect.Explanation // of that claim
 	Tiles []line               // of what the page is about: one or, of a claim that is gone, none
+	Mends []mend               // of that, too
 	Chart chart
 	Lanes timeline
 	// The tables of a name, and that of a claim.
@@ -81,6 +103,9 @@ func nameOf(n watch.Name, claim string) *name {
 		v.Blockers = claimLines(n.At, view.Listed(asked.Blockers), "CLAIM", "DOES", "OWNER", "LABEL", "NODE", "FOR", "LEFT", "PROCESS")
 	}
 	if claim != "" {
+		if !v.in(claim) {
+			v.Cycle = nil
+		}
 		return v
 	}
 	v.Chart, v.Lanes = chartOf(&n), timelineOf(&n)
@@ -111,4 +136,32 @@ func nameOf(n watch.Name, claim string) *name {
 func (v *name) There() bool {
 	gone := []inspect.Code{inspect.Incompatible, inspect.Foreign, inspect.Unknown, inspect.Gone, inspect.Absent}
 	return v.Why != nil && !slices.ContainsFunc(v.Why.Reasons, func(r inspect.Reason) bool { return slices.Contains(gone, r.Code) })
+}
+
+// in says whether a claim is in the cycle that the name is in.
+func (v *name) in(claim string) bool {
+	is := func(c inspect.Claim) bool { return c.ID() == claim }
+	return v.Cycle != nil && slices.ContainsFunc(v.Cycle.Links, func(l inspect.Link) bool { return is(l.Wait) || slices.ContainsFunc(l.Holds, is) })
+}
+
+// Searched is when the cycle was found.
+func (v *name) Searched() time.Time {
+	w := v.Cycle.Links[0].Wait
+	return w.Since().Add(w.For())
+}
+
+// mend is a command that mends something, and what must be so, "" for nothing.
+type mend struct{ If, Command string }
+
+func (c *Console) mends(e *inspect.Explanation) (all []mend) {
+	namespace := c.cfg.Namespace
+	if namespace == keyspace.DefaultNamespace {
+		namespace = ""
+	}
+	for _, m := range cmp.Or(e, &inspect.Explanation{}).Mend {
+		if command := view.Command(m, namespace); command != "" {
+			all = append(all, mend{m.If, command})
+		}
+	}
+	return all
 }

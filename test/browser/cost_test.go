@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,11 +51,42 @@ func (c *crowd) follow(path string, clients, readings int) cost {
 func (c *crowd) measure(readings int, heard func() int64) cost {
 	c.Helper()
 	c.Await("all have heard of two", func() bool { return heard() >= 2 })
+	c.quiet()
 	at := time.Now() // before the first mark: what is counted has come since
 	begun, first, spent := heard(), c.monitor.mark(), c.monitor.spent()
 	c.Await("all have heard of more", func() bool { return heard() >= begun+int64(readings) })
 	commands := c.monitor.between(c.reads, first, c.monitor.mark())
 	return cost{commands, time.Since(at), c.monitor.spent() - spent}
+}
+
+// quiet waits until nothing is read for a moment: the search for cycles that goes on beside what is looked at is over. The next one
+// begins 30 s after it began at the earliest, and is not a part of what is measured.
+func (c *crowd) quiet() {
+	c.Helper()
+	c.Await("nothing is read", func() bool {
+		first := c.monitor.mark()
+		<-time.After(200 * time.Millisecond)
+		return len(c.monitor.between(c.reads, first, c.monitor.mark())) == 0
+	})
+}
+
+// search says what the search for cycles costs that goes on beside a page. Of all commands only those are left out that are sure to be
+// of the page's name.
+func (c *crowd) search(path, name string) (found cost) {
+	c.Helper()
+	served := c.serve(console.Config{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		cancel()
+		require.NoError(c, c.ends(c.Within(patience)))
+	}()
+	at, first, spent := time.Now(), c.monitor.mark(), c.monitor.spent()
+	heard := c.stream(ctx, served.URL+"/"+path)
+	c.Await("a reading is heard of", func() bool { return heard.Load() >= 1 })
+	c.quiet()
+	found = cost{c.monitor.between(c.reads, first, c.monitor.mark()), time.Since(at), c.monitor.spent() - spent}
+	found.commands = slices.DeleteFunc(found.commands, func(of command) bool { return strings.Contains(of.key, "{"+name+"}") })
+	return found
 }
 
 // stream is a page that is live: how many readings it has heard of.
@@ -108,6 +140,10 @@ const readsName = `^time `
 
 const commandsOfAName = 6 // at most, a reading
 
+// commandsOfASearch is how many a search for cycles sends of each name that somebody waits for, at most once in 30 s and for 1/150 of
+// the time beside a page.
+const commandsOfASearch = 8
+
 // ofName fails if a name was read more often, or at more cost, than it may be.
 func (c cost) ofName(t *testing.T, what string) {
 	t.Helper()
@@ -152,6 +188,10 @@ func (c cost) ofOverview(t *testing.T, what string) {
 func TestWhatAnOpenPageCosts(t *testing.T) {
 	c := newCrowd(t)
 	name, overview := "events?page=name&kind=sem&name=name-00000", "events?page=overview"
+	search := c.search(name, "name-00000")
+	search.of(t, "a search for cycles", 1)
+	require.Greater(t, len(search.commands), contended)
+	require.LessOrEqual(t, len(search.commands), commandsOfASearch*contended)
 	for _, clients := range []int{1, 50} {
 		c.follow(name, clients, 6).ofName(t, fmt.Sprintf("a name, %d clients", clients))
 		c.follow(overview, clients, 3).ofOverview(t, fmt.Sprintf("the overview, %d clients", clients))

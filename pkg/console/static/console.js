@@ -95,6 +95,8 @@
       for (const e of document.querySelectorAll('.standing time')) e.dataset.age = b.read;
       document.querySelectorAll('[data-live] time[data-read]').forEach((e, i) => { e.dataset.read = (b.reads && b.reads[i]) || b.read; });
     }
+    const cycles = document.querySelector('[data-cycles]');
+    if (cycles) say(cycles, b.cycles ? ' (' + b.cycles + ')' : '');
     tick();
   };
 
