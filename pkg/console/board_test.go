@@ -208,6 +208,11 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the worst first")
 	require.Len(t, problemsOf(names.Problems), rowsMost+1)
 	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
+	dead := inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1, Dead: 1}}, Stuck: 7, Unread: 3}
+	html := render(overviewPage, "names", overviewOf(dead, "", ""))
+	require.Contains(t, html, "7 stuck</a>; 3 not looked at</p>", "also without a row")
+	require.Contains(t, html, "<caption>Names in use")
+	require.Contains(t, render(overviewPage, "names", overviewOf(dead, keyspace.Lock, "")), "0 stuck</a>; 3 not")
 	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem, "").More)
 }
 

@@ -80,6 +80,7 @@ func TestACycleIsEnded(t *testing.T) {
 		require.Equal(t, 2, strings.Count(html, `<span class="state bad">stuck: cycle</span>`))
 		require.Equal(t, 1, live.known())
 		require.Contains(t, s.see("names"), "Cycles<span data-cycles> (1)</span>")
+		require.Contains(t, s.see("search"), "Cycles<span data-cycles> (1)</span>")
 		require.NotContains(t, s.get("nowhere").body, "(1)", "who may not look is told nothing")
 		list := s.see("?state=stuck&kind=lock")
 		require.Contains(t, list, "the worst first")
