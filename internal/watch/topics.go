@@ -87,16 +87,16 @@ func (n *Name) mark(found *inspect.Cycles) {
 	if found == nil {
 		return
 	}
-	c := found.Of(n.Kind, n.Look.Name.Name)
+	c := found.Of(n.Kind, n.Name.Name)
 	if c == nil || n.WaitsLeft == 0 && !slices.ContainsFunc(n.Waits, func(w inspect.Wait) bool {
 		return slices.ContainsFunc(c.Links, func(l inspect.Link) bool { return l.Wait.ID() == w.ID })
 	}) {
 		return
 	}
 	n.Cycle = c
-	page := inspect.Page[berth.Name]{Items: []berth.Name{n.Look.Name}}
+	page := inspect.Page[berth.Name]{Items: []berth.Name{n.Name}}
 	inspect.Marked(&page, found)
-	n.Look.Name = page.Items[0]
+	n.Name = page.Items[0]
 }
 
 // Overview looks at the names in the worst state, and at those that contend most.

@@ -84,11 +84,11 @@ func TestEveryView(t *testing.T) {
 
 // facts are what the pages of the jam say.
 var facts = map[string][]string{
-	"overview": {`gpu/a100`, `8/8`, `\b40\b`, `mail/outbound`, `paused`, `accounts`, `stock/shoes`},
+	"overview": {`gpu/a100`, `8/8`, `\b40\b`, `mail/outbound`, `paused`, `accounts`, `stock/shoes`, `\d stuck`},
 	"name":     {`trainer-9@rack-4`, `its process is dead, stopped or cut off`, `overdue`, `queue-runner-1`, `sweep/1\.1`, `ML-1041`},
 	"lock":     {`order-1042`, `order-1044`, `checkout-3`},
 	"paused":   {`the relay moves to another data centre`, `newsletter-1`},
-	"endless":  {`endless`, `reports`, `forever`},
+	"endless":  {`stuck: dead holder`, `reports`, `forever`, `berth swarm flush`},
 	"pool": {
 		`all 5 resources rest`, `429: too many requests`, `asks for a captcha`, `its password was changed; Eva asks the owner`, `ana@example\.org`,
 		`forever`, `customer-7`, `locked until tomorrow by the provider`,
