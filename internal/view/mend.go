@@ -9,6 +9,35 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
+// Mending is a command that mends something, see Command, and what must be so, "" for nothing.
+type Mending struct{ If, Command string }
+
+// String is both in a line.
+func (m Mending) String() string { return m.Says() + " " + m.Command }
+
+// Says is what stands before the command.
+func (m Mending) Says() string {
+	if m.If == "" {
+		return "To mend it:"
+	}
+	return "To mend it, if " + m.If + ":"
+}
+
+// Mends are the commands for what an operator may call. A call is left out that no command can say.
+func Mends(all []inspect.Mend, namespace string) (commands []Mending) {
+	for _, m := range all {
+		if command := Command(m, namespace); command != "" {
+			commands = append(commands, Mending{m.If, command})
+		}
+	}
+	return commands
+}
+
+// Releasing ends a hold.
+func Releasing(c inspect.Claim) inspect.Mend {
+	return inspect.Mend{Verb: "release", Kind: c.Kind, Name: c.Name, Claim: c.ID()}
+}
+
 // Command is what an operator types for a call, in the words of a shell; with a namespace of "" it names none. It is "" where no
 // argument can say it: one with a zero byte.
 func Command(m inspect.Mend, namespace string) string {

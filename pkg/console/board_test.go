@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/origin"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -336,7 +337,7 @@ func TestThePageHasTheCommandThatMends(t *testing.T) {
 	} {
 		c := &Console{cfg: Config{Namespace: namespace}, pages: parsed()}
 		all := c.mends(&e)
-		require.Equal(t, []mend{{"you may", command}}, all)
+		require.Equal(t, []view.Mending{{If: "you may", Command: command}}, all)
 		html := c.region(topic{page: claimPage}, "state", &reading{view: &name{Mends: all}})
 		require.Contains(t, string(html), "To mend it, if you may: <code>"+strings.ReplaceAll(command, "'", "&#39;")+"</code>")
 	}

@@ -78,7 +78,7 @@ type name struct {
 	Claim string               // that the page is about, "" for the name
 	Why   *inspect.Explanation // of that claim
 	Tiles []line               // of what the page is about: one or, of a claim that is gone, none
-	Mends []mend               // of that, too
+	Mends []view.Mending       // of that, too
 	Chart chart
 	Lanes timeline
 	// The tables of a name, and that of a claim.
@@ -150,18 +150,11 @@ func (v *name) Searched() time.Time {
 	return w.Since().Add(w.For())
 }
 
-// mend is a command that mends something, and what must be so, "" for nothing.
-type mend struct{ If, Command string }
-
-func (c *Console) mends(e *inspect.Explanation) (all []mend) {
+// mends are the commands of an explanation, none of nil.
+func (c *Console) mends(e *inspect.Explanation) []view.Mending {
 	namespace := c.cfg.Namespace
 	if namespace == keyspace.DefaultNamespace {
 		namespace = ""
 	}
-	for _, m := range cmp.Or(e, &inspect.Explanation{}).Mend {
-		if command := view.Command(m, namespace); command != "" {
-			all = append(all, mend{m.If, command})
-		}
-	}
-	return all
+	return view.Mends(cmp.Or(e, &inspect.Explanation{}).Mend, namespace)
 }

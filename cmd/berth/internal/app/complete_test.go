@@ -76,7 +76,7 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, completed(t, url, "run", "--pool", "proxies", "--resource", ""))
 	require.Equal(t, []string{"fail", "wait", "work", "extend"}, completed(t, url, "run", "--conflict", ""))
 	require.Equal(t, []string{"queued", "random", "lifo"}, completed(t, url, "run", "--access", ""))
-	require.Equal(t, []string{"name", "held", "share", "waiting", "wait", "hold"}, completed(t, url, "sem", "ls", "--sort", ""))
+	require.Equal(t, []string{"state", "name", "held", "share", "waiting", "wait", "hold"}, completed(t, url, "sem", "ls", "--sort", ""))
 }
 
 // More than a plain word is offered alone, or not at all: a shell types the beginning that candidates share, and runs it

@@ -84,7 +84,7 @@ func (a *App) printCycles(found inspect.Cycles, loose bool, most int) error {
 		fmt.Fprintln(a.Out, "No cycle was found.")
 	}
 	for _, c := range shown {
-		a.printCycle(c)
+		a.printCycle("A cycle", c)
 	}
 	if more > 0 {
 		fmt.Fprintf(a.Out, "... and %d more\n", more)
@@ -101,8 +101,8 @@ func (a *App) printCycles(found inspect.Cycles, loose bool, most int) error {
 }
 
 // printCycle says of a cycle who waits for whom, what of it ends by itself, and how to end it.
-func (a *App) printCycle(c inspect.Cycle) {
-	fmt.Fprintf(a.Out, "A cycle, by %s: %s.\n", c.By, view.CycleSays(c))
+func (a *App) printCycle(what string, c inspect.Cycle) {
+	fmt.Fprintf(a.Out, "%s, by %s: %s.\n", what, c.By, view.CycleSays(c))
 	for _, l := range c.Links {
 		fmt.Fprintf(a.Out, "  %s.\n", view.LinkSays(l))
 	}
@@ -127,6 +127,6 @@ func (a *App) printRelease(release []inspect.Claim) {
 	}
 	fmt.Fprintf(a.Out, "  To end it, "+says+":\n", strings.Join(holders, ", "))
 	for _, c := range release {
-		fmt.Fprintln(a.Out, "    "+a.command(inspect.Mend{Verb: "release", Kind: c.Kind, Name: c.Name, Claim: c.ID()}))
+		fmt.Fprintln(a.Out, "    "+view.Command(view.Releasing(c), a.typed()))
 	}
 }

@@ -59,7 +59,7 @@ func Documents() map[string]any {
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		for command, document := range map[string]any{
 			"want": Document[targetDocument]{}, "release": Document[targetDocument]{}, "sweep": Document[sweepDocument]{},
-			"explain": Document[inspect.Explanation]{}, "ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
+			"explain": Document[explainDocument]{}, "ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
 			"pause": Named[pauseDocument]{}, "unpause": Named[pauseDocument]{},
 		} {
 			all[string(kind)+" "+command] = document

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,8 +27,9 @@ comes next by itself. It reads only.
 A process that has died cannot be seen, only that its renewals have stopped: then it
 "has not been heard of". How long a caller is ready to wait is not stored. With more than
 one in the way a table shows those that have held longest: PROCESS says how that of a hold
-stands, HEARD how long ago it was heard of. Where an operator can mend it, it ends with
-the command, for bash.
+stands, HEARD how long ago it was heard of. Where somebody waits and somebody holds, a cycle
+is looked for that the %[1]s is in, for up to a second. Where an operator can mend it, it
+ends with the command, for bash.
 
 Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
 Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
@@ -48,10 +51,27 @@ Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
 				if err != nil {
 					return err
 				}
-				return cmp.Or(a.printExplanation(e), explained(e))
+				d := explainDocument{Explanation: e}
+				if len(e.Blockers) > 0 {
+					c, partial, err := read.CycleOf(ctx, kind, args[0], cycleWithin)
+					if d.Cycle, d.CyclePartial = c, partial || err != nil; err != nil {
+						fmt.Fprintln(a.Err, OneLine("no cycle was looked for: "+strings.TrimPrefix(err.Error(), "berth: ")))
+					}
+				}
+				return cmp.Or(a.printExplanation(d), explained(e))
 			})
 		}),
 	}
+}
+
+// cycleWithin is how long an explanation looks for a cycle.
+const cycleWithin = time.Second
+
+// explainDocument is an explanation, and a cycle that the name is in.
+type explainDocument struct {
+	inspect.Explanation
+	Cycle        *inspect.Cycle `json:"cycle,omitzero"`
+	CyclePartial bool           `json:"cyclePartial,omitzero"` // not all was searched
 }
 
 // explained gives what is wrong with the name or claim itself an exit code. It is said already.
@@ -71,7 +91,7 @@ func explained(e inspect.Explanation) error {
 
 var blockers = view.Claims.Pick("RESOURCE", "DOES", "LABEL", "OWNER", "NODE", "FENCE", "FOR", "LEFT", "PROCESS", "HEARD", "CLAIM")
 
-func (a *App) printExplanation(e inspect.Explanation) error {
+func (a *App) printExplanation(e explainDocument) error {
 	if a.JSON {
 		return PrintJSON(a, "", e)
 	}
@@ -87,27 +107,26 @@ func (a *App) printExplanation(e inspect.Explanation) error {
 		if e.More > 0 {
 			_, err = fmt.Fprintf(a.Out, "... and %d more\n", e.More)
 		}
-		if len(e.Mend) > 0 {
+		if len(e.Mend) > 0 || e.Cycle != nil || e.CyclePartial {
 			fmt.Fprintln(a.Out)
 		}
 	}
-	for _, m := range e.Mend {
-		condition := ""
-		if m.If != "" {
-			condition = ", if " + m.If
-		}
-		if command := a.command(m); command != "" {
-			_, err = fmt.Fprintf(a.Out, "To mend it%s: %s\n", condition, command)
-		}
+	switch {
+	case e.Cycle != nil:
+		a.printCycle("It is in a cycle", *e.Cycle)
+	case e.CyclePartial:
+		fmt.Fprintln(a.Out, "Whether it is in a cycle is not known: not all was read.")
+	}
+	for _, m := range view.Mends(e.Mend, a.typed()) {
+		_, err = fmt.Fprintln(a.Out, m)
 	}
 	return err
 }
 
-// command is what an operator types who has given the same namespace as this command was.
-func (a *App) command(m inspect.Mend) string {
-	namespace := ""
+// typed is the namespace that an operator types who has given the same one as this command was, "" for none.
+func (a *App) typed() string {
 	if a.given("namespace") {
-		namespace = a.Namespace
+		return a.Namespace
 	}
-	return view.Command(m, namespace)
+	return ""
 }

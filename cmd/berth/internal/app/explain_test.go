@@ -3,6 +3,7 @@ package app_test
 import (
 	"context"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,6 +158,52 @@ Read: 3 names that somebody waits for.
 
 	require.Zero(t, apptest.Call(t, k.URL(), "sem", "release", "gpu", k.last.ID(), "--force").Code)
 	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No cycle was found.\n")
+}
+
+func TestANameInACycleSaysSo(t *testing.T) {
+	t.Parallel()
+	k := tie(t, true)
+	explain := func(args ...string) string {
+		return apptest.Call(t, k.URL(), append([]string{"lock", "explain"}, args...)...).Ends(t, 0).Out
+	}
+	require.Eventually(t, func() bool { // each wait is noted beside it
+		return strings.Contains(explain("a"), "It is in a cycle")
+	}, apptest.Patience, 10*time.Millisecond)
+	lines := strings.Split(apptest.Settled(strings.ReplaceAll(explain("a"), k.last.ID(), "ID")), "\n")
+	require.Equal(t, "It is in a cycle, by owner: certain, as far as each owner does one thing after another.", lines[2])
+	require.ElementsMatch(t, []string{
+		`  order-1 (vm/pay/1) has held lock "a" for *, and has waited * for lock "b '".`,
+		`  order-2 (vm/pay/2) has held lock "b '" for *, and has waited * for semaphore "gpu".`,
+		`  order-3 (vm/pay/3) has held semaphore "gpu" for *, and has waited * for lock "a".`,
+	}, lines[3:6])
+	require.Equal(t, []string{"  Nothing of it ends by itself.", "    berth sem release gpu ID --force", ""}, slices.Delete(lines[6:], 1, 2))
+	waiter := apptest.WaitingFor(t, k.Server, keyspace.Lock, "a")
+	require.Contains(t, explain("a", waiter), "It is in a cycle, by owner")
+	d := apptest.Read[struct {
+		inspect.Explanation
+		Cycle        *inspect.Cycle `json:"cycle"`
+		CyclePartial bool           `json:"cyclePartial"`
+	}](t, explain("a", "--json"))
+	require.Len(t, d.Cycle.Links, 3)
+	require.Equal(t, []any{"a", false, "owner"}, []any{d.Name, d.CyclePartial, d.Cycle.By})
+
+	locks, beside := apptest.LocksOf(t, k.Server, node.Config{Label: "delta"}), apptest.LocksOf(t, k.Server, node.Config{Label: "echo"})
+	for _, name := range []string{"other", "newer"} {
+		apptest.Got(locks.Lock(context.Background(), name, nil))(t)
+		go func() { _, _ = beside.Lock(context.Background(), name, nil) }() // ends with the node
+		apptest.WaitingFor(t, k.Server, keyspace.Lock, name)
+	}
+	require.NotContains(t, explain("other"), "cycle")
+	require.NotContains(t, explain("other", "--json"), "cycle")
+	client := apptest.Got(k.Client(apptest.Patiently))(t)
+	defer client.Close()
+	newer := client.B().Arbitrary("HSET", "berth:lock:{newer}:state", "v", "4 and new words").Build()
+	require.NoError(t, client.Do(t.Context(), newer).Error())
+	require.Eventually(t, func() bool {
+		return strings.Contains(explain("other"), "\nWhether it is in a cycle is not known: not all was read.\n")
+	}, apptest.Patience, 10*time.Millisecond)
+	require.Contains(t, explain("other", "--json"), `"cyclePartial": true`)
+	require.Contains(t, explain("a"), "It is in a cycle, by owner")
 }
 
 func TestExplainCyclesByLabel(t *testing.T) {

@@ -98,7 +98,11 @@ func List[E, R any](a *App, name string, page inspect.Page[E], none string, colu
 			return PrintJSON(a, name, page)
 		}
 		if page.Partial {
-			fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
+			says := "there is more that was not read"
+			if page.Unread > 0 {
+				says += ": " + view.Count(page.Unread, "name") + " not looked at"
+			}
+			fmt.Fprintln(a.Err, "berth: partial: "+says)
 		}
 		if len(rows) == 0 {
 			_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
@@ -169,7 +173,8 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, col
 		})
 	})
 	page.Bind(cmd)
-	cmd.Flags().StringVar(&sort, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting, wait and hold (the longest)")
+	cmd.Flags().StringVar(&sort, "sort", "name",
+		"`ORDER`: name, state (the worst first), or most first: held, share (of what there is), waiting, wait and hold (the longest)")
 	completeFlag(cmd, "sort", orders())
 	return cmd
 }

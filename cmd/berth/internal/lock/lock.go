@@ -54,7 +54,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Long: `List the locks of the namespace that somebody holds, and those that are paused, by name. LEFT is how long a
 lock stays held if nothing renews it, HOLDERS how often its owner has taken it.`,
 		Example: "  berth lock ls --sort held --limit 10",
-	}, "No lock is held", "NAME", "FENCE", "FOR", "LEFT", "HOLDERS", "WAITING", "OWNER", "LABEL", "PAUSED")
+	}, "No lock is held", "NAME", "FENCE", "FOR", "LEFT", "HOLDERS", "WAITING", "STATE", "OWNER", "LABEL", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {

@@ -46,7 +46,7 @@ func lsCommand(a *app.App) *cobra.Command {
 leased (HELD) and resting ones. HOLDERS are more than the leased ones only where several
 may hold one resource.`,
 		Example: "  berth pool ls --sort share --limit 10",
-	}, "There is no pool", "NAME", "CAPACITY", "FREE", "HELD", "RESTING", "HOLDERS", "WAITING", "PAUSED")
+	}, "There is no pool", "NAME", "CAPACITY", "FREE", "HELD", "RESTING", "HOLDERS", "WAITING", "STATE", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {

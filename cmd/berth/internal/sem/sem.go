@@ -45,7 +45,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
 		Example: "  berth sem ls --sort waiting --limit 10",
-	}, "No semaphore is in use", "NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING", "PAUSED")
+	}, "No semaphore is in use", "NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING", "STATE", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {

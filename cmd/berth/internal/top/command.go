@@ -32,18 +32,21 @@ func Command(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch what contends, live, and act on it",
-		Long: `Watch the semaphores, locks and pools that somebody waits for, the most contended first: how
-much is held, who waits and for how long, who has held longest. A row opens into its holders
-and waiters, each with its explanation. Keys release, pause, unpause, resize, rest and
-drain; each first says what it will do, and asks. What was done, by whom and why is printed
-on standard error when it has ended. ? shows all keys.
+		Long: `Watch the semaphores, locks and pools that somebody waits for, the worst first, then those
+with the most waiting: their state, how much is held, who waits and for how long, who has
+held longest. What is stuck stays so until somebody mends it, what is overdue has a process
+that should have been heard of, what is meant is paused, rests or was asked for; the first
+line counts them. ! shows only what is stuck. A row opens into its holders and waiters, each
+with its explanation, and the command that mends it. Keys release, pause, unpause, resize,
+rest and drain; each first says what it will do, and asks. What was done, by whom and why is
+printed on standard error when it has ended. ? shows all keys.
 
 While few are waited for, names in use are shown beside them. Dead ones may be among those
 who wait until somebody meets them.
 
 It needs a terminal. Where the output is none, or one that cannot move its cursor, and with
---json, one page is printed, and that is all. The server is read at most once in 2 s for the
-list and once a second for a name that is open.`,
+--json, one page is printed, and that is all: it takes up to 5 s. The server is read at most
+once in 2 s for the list and once a second for a name that is open.`,
 		Example: "  berth top\n  berth top --kind lock\n  berth top --json",
 		Args:    app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {

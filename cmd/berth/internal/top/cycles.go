@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
@@ -55,6 +56,18 @@ func linksOf(number int, c inspect.Cycle) []entry[link] {
 		all = append(all, entry[link]{key: "hold " + string(c.Kind) + " " + c.ID(), value: link{says + ".", c}})
 	}
 	return all
+}
+
+// cycleText says of a cycle that a name is in who is in it, and what ends it, at a moment by the server's clock.
+func cycleText(c *inspect.Cycle, now time.Time) string {
+	var links []string
+	for _, l := range c.Links {
+		links = append(links, view.LinkSays(l))
+	}
+	sure := map[bool]string{true: "certain", false: "possible"}[c.Certain]
+	first := c.Links[0].Wait
+	ago := age(now.Sub(first.Since().Add(first.For()))) // it was found
+	return fmt.Sprintf("In a cycle, by %s, %s, %s ago: %s. %s", text.Plain(c.By), sure, ago, strings.Join(links, "; "), view.EndSays(*c))
 }
 
 func (s *cycleScreen) target() target {

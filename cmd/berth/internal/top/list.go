@@ -15,13 +15,14 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// list shows names: those that contend most or, page by page, all that are in use.
+// list shows names: those in the worst state, and that contend most, or, page by page, all that are in use.
 type list struct {
 	listing[berth.Name]
 	kind   keyspace.Kind // "" for all
 	filter string        // what a row has, or, of all names, what they begin with
 	typing bool          // the filter is being typed
 	order  int           // of view.Orders
+	stuck  bool          // only what is stuck
 	got    inspect.Page[berth.Name]
 
 	all     bool // all names
@@ -33,10 +34,7 @@ type list struct {
 	before  []string // the cursors of the pages before this one
 }
 
-// mostWaiting is the order that comes first.
-var mostWaiting = slices.IndexFunc(view.Orders, func(o view.Order) bool { return o.Name == "waiting" })
-
-func newList(kind keyspace.Kind) *list { return &list{kind: kind, order: mostWaiting} }
+func newList(kind keyspace.Kind) *list { return &list{kind: kind} }
 
 func (l *list) subject() subject {
 	if l.all {
@@ -95,7 +93,7 @@ func (l *list) arrange(keep bool) {
 
 // fits reports whether a name is to be shown.
 func (l *list) fits(n berth.Name) bool {
-	if l.kind != "" && n.Kind != l.kind {
+	if l.kind != "" && n.Kind != l.kind || l.stuck && n.Trouble.Level != berth.LevelStuck {
 		return false
 	}
 	if l.all || l.filter == "" {
@@ -109,7 +107,7 @@ func (l *list) fits(n berth.Name) bool {
 }
 
 func (l *list) press(m *model, key string) tea.Cmd {
-	if l.rows.press(key, m.room()-2) {
+	if l.rows.press(key, m.room()-3) {
 		return nil
 	}
 	switch key {
@@ -125,10 +123,15 @@ func (l *list) press(m *model, key string) tea.Cmd {
 		l.arrange(true)
 	case "/":
 		l.typing = true
+	case "!":
+		l.stuck = !l.stuck
+		l.arrange(false)
 	case "esc":
 		if l.filter != "" {
 			l.filter = ""
 			return l.again(m)
+		} else if l.stuck {
+			return l.press(m, "!")
 		}
 	case "a":
 		l.all, l.filter, l.before, l.waiting = !l.all, "", nil, false
@@ -239,22 +242,26 @@ func (l *list) keys(*model) string {
 	case l.all:
 		return "enter opens  > < page  . again  tab kind  s order  / filter  a contended  ? help"
 	}
-	return "enter opens  tab kind  s order  / filter  a all  c cycles  ? help  q ends"
+	return "enter opens  ! stuck  tab kind  s order  / filter  a all  c cycles  ? help"
 }
 
 func (l *list) draw(m *model, height int) []string {
 	p := m.paper
 	columns := aged(l.got.At.Add(m.now.Sub(l.at))).Pick(
-		"KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "SINCE, UTC", "OWNER", "STATE", "AGE")
-	t := tableOf(p, p.width, columns, map[string]int{"AGE": 48, "WAITED": 56, "HELD BY": 70, "FOR": 70, "SINCE, UTC": 120, "OWNER": 140})
-	lines := []string{t.heading()}
-	foot := l.about(p)
+		"KIND", "NAME", "STATE", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "SINCE, UTC", "OWNER", "AGE")
+	t := tableOf(p, p.width, columns, map[string]int{
+		"HELD": 50, "WAITING": 56, "WAITED": 66, "AGE": 70, "HELD BY": 80, "FOR": 90, "SINCE, UTC": 120, "OWNER": 140,
+	})
+	lines := []string{l.head(p), t.heading()}
+	foot := l.about(p, t.hidden)
 	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[berth.Name], selected bool) []string {
 		n := &e.value
 		switch {
 		case n.Err != nil:
 			return t.row(n, selected, e.gone, alarming, map[string]string{"HELD BY": words(n.Err)})
 		case view.NameLook(n) == view.Bad:
+			return t.row(n, selected, e.gone, alarming, nil)
+		case n.Trouble.Level == berth.LevelMeant:
 			return t.row(n, selected, e.gone, warning, nil)
 		}
 		return t.row(n, selected, e.gone, plain, nil)
@@ -265,9 +272,32 @@ func (l *list) draw(m *model, height int) []string {
 	return append(tall(append(lines, drawn...), height-len(foot)), foot...)
 }
 
-// about says what of it is shown.
-func (l *list) about(p paper) []string {
+// head says how much is bad of all that was read, and how much was not.
+func (l *list) head(p paper) string {
+	if l.at.IsZero() {
+		return ""
+	}
+	n := map[berth.Level]int{}
+	for i := range l.got.Items {
+		n[l.got.Items[i].Trouble.Level]++
+	}
+	stuck := max(n[berth.LevelStuck], l.got.Stuck) // there may be more than items
+	look, says := plain, fmt.Sprintf("%d stuck, %d overdue, %d meant", stuck, n[berth.LevelOverdue], n[berth.LevelMeant])
+	if stuck > 0 {
+		look = alarming
+	}
+	if l.got.Unread > 0 {
+		says += fmt.Sprintf("; %d not looked at", l.got.Unread)
+	}
+	return p.in(look, p.cut(says, p.width))
+}
+
+// about says what of it is shown. hidden are columns that a narrow window has no room for.
+func (l *list) about(p paper, hidden []string) []string {
 	var says []string
+	if l.stuck {
+		says = append(says, "only what is stuck: ! shows all")
+	}
 	if l.typing || l.filter != "" {
 		where, mark := "with", ""
 		if l.all {
@@ -296,6 +326,9 @@ func (l *list) about(p paper) []string {
 	if l.got.Replica {
 		says = append(says, "from a replica")
 	}
+	if p.width < usualWidth && len(hidden) > 0 {
+		says = append(says, "hidden: "+strings.Join(hidden, ", "))
+	}
 	return []string{p.in(faint, p.cut(strings.Join(says, "; "), p.width))}
 }
 
@@ -306,6 +339,8 @@ func (l *list) none() string {
 		return "Reading ..."
 	case l.filter != "":
 		return "None of them matches the filter; esc drops it."
+	case l.stuck:
+		return "Nothing of it is stuck. ! shows all."
 	case l.all:
 		return "No name is in use here."
 	}

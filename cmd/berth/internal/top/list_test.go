@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,24 +24,69 @@ func TestTheListHasTheMostContendedFirst(t *testing.T) {
 	p.names(contended("few", 2), paused, of(keyspace.Lock, contended("most", 7)))
 	require.Equal(t, []int{1}, p.fake.nexts)
 	require.Regexp(t, `(?s)most .*paused .*few `, p.screen())
-	p.shows("The most contended names, most waiting first", "namespace berth", "1 of 3")
-	p.shows("> lock most 2/2 7 1m00s host-7/1 3m00s held 0s", " sem paused 2/2 3 1m00s host-7/1 3m00s paused 0s")
+	p.shows("The most contended names, the worst first", "namespace berth", "1 of 3")
+	p.shows("> lock most held 2/2 7 1m00s host-7/1 0s", " sem paused paused 2/2 3 1m00s host-7/1 0s")
 	p.names()
 	p.shows("Nobody waits for anything.")
+}
+
+// bad is a name in a state.
+func bad(name string, waiting int, level berth.Level, why inspect.Code) berth.Name {
+	n := contended(name, waiting)
+	n.Trouble = berth.Trouble{Level: level, Why: string(why)}
+	return n
+}
+
+func TestWhatIsBadStandsFirstIsCountedAndCanBeSeenAlone(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.paper.colors = true
+	names := []berth.Name{
+		bad("late", 2, berth.LevelOverdue, inspect.Silent), bad("busy", 9, berth.LevelBusy, ""), bad("asked", 8, berth.LevelMeant, inspect.Asked),
+		bad("pool", 1, berth.LevelStuck, inspect.NothingBack), bad("knot", 0, berth.LevelStuck, inspect.InCycle),
+		bad("free", 0, berth.LevelFree, ""),
+	}
+	p.reads(inspect.Page[berth.Name]{Items: names, At: p.now, Stuck: 5, Unread: 40})
+	p.shows("5 stuck, 1 overdue, 1 meant; 40 not looked at", " pool stuck: nothing back ", " knot stuck: cycle ")
+	require.Regexp(t, `(?s)pool .*knot .*late .*asked .*busy .*free `, p.screen())
+	lines := strings.Join(p.lines(), "\n")
+	for text, style := range map[string]string{"5 stuck": "31", "  sem  knot": "31", "  sem  late": "31", "  sem  asked": "33"} {
+		require.Contains(t, lines, "\x1b["+style+"m"+text)
+	}
+	require.Contains(t, lines, "\n  sem  busy")
+	p.keys("!")
+	p.shows("only what is stuck: ! shows all; 1 of 2", "> sem pool", " knot ")
+	p.showsNot("late ", "busy ")
+	p.keys("down")
+	p.names(names[4], bad("free", 0, berth.LevelBusy, ""))
+	p.shows("> sem knot", "1 stuck, 0 overdue, 0 meant ")
+	p.keys("!")
+	p.shows(" free ", "1 of 2")
+}
+
+func TestNarrowWindowsShowTheStateAndSayWhatTheyHide(t *testing.T) {
+	for width := 40; width < 150; width++ {
+		p := begin(t, width, 24)
+		p.names(bad("mailboxes", 1, berth.LevelStuck, inspect.NothingBack))
+		p.shows("mailboxes stuck: nothing back")
+		require.Equal(t, width >= 80, !strings.Contains(p.screen(), "hidden: "), width)
+		if width == 60 {
+			p.shows("hidden: WAITED, HELD BY, FOR")
+		}
+	}
 }
 
 func TestNamesInUseThatNobodyWaitsForAreNotCalledContended(t *testing.T) {
 	p := begin(t, 80, 24)
 	p.names(contended("gpu", 2), of(keyspace.Lock, contended("quiet", 0)))
-	p.shows("Names in use, most waiting first")
+	p.shows("Names in use, the worst first")
 	p.showsNot("contended names")
 	p.keys("tab")
 	p.shows("The most contended semaphores")
-	p.keys("tab s s s")
+	p.keys("tab s")
 	p.shows("Locks in use, by name")
 	p.keys("tab tab down")
 	p.names(contended("gpu", 0))
-	p.shows("Names in use, by name", " left 0s")
+	p.shows("Names in use, by name", " left 2/2 0 1m00s host-7/1 0s")
 	p.names()
 	p.shows("The most contended names")
 }
@@ -53,11 +99,11 @@ func TestTheHelpIsWholeInTheSmallestUsualWindow(t *testing.T) {
 }
 
 func TestWhatChangesIsToldToTheSecondAndWhatWasNotReadIsNotNone(t *testing.T) {
-	p := begin(t, 80, 24)
+	p := begin(t, 90, 24)
 	apart, held := of(keyspace.Pool, contended("apart", 3)), contended("held", 0)
 	apart.First, apart.Oldest, held.First, held.Oldest = nil, 12_345*time.Millisecond, nil, 2_345*time.Millisecond
 	p.names(apart, held)
-	p.shows("> pool apart 2/2 3 ? host-7/1 12s full", " sem held 2/2 0 - host-7/1 2.3s full")
+	p.shows("> pool apart full 2/2 3 ? host-7/1 12s 0s", " sem held full 2/2 0 - host-7/1 2.3s 0s")
 }
 
 func TestEachRowSaysItsAge(t *testing.T) {
@@ -66,8 +112,8 @@ func TestEachRowSaysItsAge(t *testing.T) {
 	old.At = noon.Add(-7 * time.Second)
 	p.names(contended("new", 2), old)
 	p.send(tick(noon.Add(4 * time.Second)))
-	require.Regexp(t, `new .*full +4s\n`, p.screen())
-	require.Regexp(t, `old .*full +11s\n`, p.screen())
+	require.Regexp(t, `new .*full .* 4s\n`, p.screen())
+	require.Regexp(t, `old .*full .* 11s\n`, p.screen())
 }
 
 func TestKeysOfTheList(t *testing.T) {
@@ -86,12 +132,17 @@ func TestKeysOfTheList(t *testing.T) {
 		{"tab tab", "> lock b", "The most contended locks"},
 		{"tab tab tab", "> pool c", "1 of 1"},
 		{"tab tab tab tab", "> sem a", "1 of 4"},
-		{"s", "> sem d", "longest wait first"},
-		{"s s", "> lock b", "longest hold first"},
-		{"s s s", "> sem a", "by name"},
-		{"s s s s", "> sem a", "most held first"},
-		{"s s s s s", "> sem a", "largest share first"},
-		{"s s s s s s", "> sem a", "most waiting first"},
+		{"s", "> sem a", "by name"},
+		{"s s", "> sem a", "most held first"},
+		{"s s s", "> sem a", "largest share first"},
+		{"s s s s", "> sem a", "most waiting first"},
+		{"s s s s s", "> sem d", "longest wait first"},
+		{"s s s s s s", "> lock b", "longest hold first"},
+		{"s s s s s s s", "> sem a", "the worst first"},
+		{"!", "", "Nothing of it is stuck. ! shows all."},
+		{"! !", "> sem a", "1 of 4"},
+		{"! esc", "> sem a", "1 of 4"},
+		{"! / 'c' enter", "", "None of them matches the filter"},
 		{"/ 'c'", "> pool c", "only those with: c_"},
 		{"/ 'c' enter", "> pool c", "only those with: c; 1 of 1"},
 		{"/ 'q' enter", "", "None of them matches the filter"},
@@ -107,7 +158,7 @@ func TestKeysOfTheList(t *testing.T) {
 		{"t", "> sem a", "rest: only a pool has resources"},
 		{"d", "> sem a", "drain: select a claim"},
 		{"n", "> sem a", "select a claim: n shows the claims of its node"},
-		{"c c esc", "> sem a", "most waiting first"},
+		{"c c esc", "> sem a", "the worst first"},
 		{"f1", "> sem a", "1 of 4"},
 	} {
 		t.Run(tt.keys, func(t *testing.T) {
@@ -137,7 +188,7 @@ func TestTheCursorStaysWithWhatWasSelected(t *testing.T) {
 	require.Contains(t, p.row(), "a ")
 	p.shows("3 of 3")
 	p.names(contended("b", 12), contended("c", 9))
-	require.Regexp(t, "^> sem a .* left", p.row(), "it is not contended any more, and no other row takes its place")
+	require.Regexp(t, "^> sem a left ", p.row(), "it is not contended any more, and no other row takes its place")
 	p.keys("down")
 	require.Contains(t, p.row(), "c ")
 	p.names(contended("b", 12))
@@ -204,7 +255,7 @@ func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
 	p.send(reading{subject: subject{topic: overview}, seq: 1, err: errors.New("redis://u:secret@h: broken\x1b[2J"), now: p.now})
 	p.shows(`! nothing could be read: redis://***@h: broken\x1b[2J`)
 	p.names(contended("a", 1))
-	p.showsNot("!")
+	p.showsNot("! this", "! the server", "! nothing")
 	at := p.now
 	p.send(tick(at.Add(8 * time.Second)))
 	p.shows("! this is 8s old: the server has not answered since")
@@ -215,7 +266,7 @@ func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
 	p.shows("! this is 8s old, and cannot be read anew: refused", "> sem a", " 8s\n")
 	require.Equal(t, []int{1, 1, 2}, p.fake.nexts)
 	p.names(contended("a", 1))
-	p.showsNot("!")
+	p.showsNot("! this", "! the server", "! nothing")
 }
 
 func TestOnlyRowsThatAreSeenAreDrawn(t *testing.T) {

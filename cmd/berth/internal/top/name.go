@@ -22,8 +22,9 @@ type nameScreen struct {
 	name  string
 	claim string // that somebody came from, "" for none
 	look  inspect.Look
-	full  pageOf // of the row or of the name: its whole text is shown
-	down  int    // how far that is scrolled
+	cycle *inspect.Cycle // that the name is in, nil for none
+	full  pageOf         // of the row or of the name: its whole text is shown
+	down  int            // how far that is scrolled
 }
 
 // pageOf is whose whole text is shown.
@@ -46,7 +47,7 @@ func (s *nameScreen) subject() subject {
 func (s *nameScreen) read(_ *model, r reading) {
 	n, _ := r.value.(watch.Name)
 	first := len(s.rows.all) == 0
-	s.look = n.Look
+	s.look, s.cycle = n.Look, n.Cycle
 	s.rows.set(items(&s.look, s.claim), true)
 	if first && s.claim != "" {
 		s.rows.choose(keyOfClaim(s.claim))
@@ -133,16 +134,47 @@ func (s *nameScreen) counts() string {
 	return says
 }
 
+// told is what is to be said of the name: a cycle that it is in, why it stands still, and the commands that mend that, each in a
+// line of its own where it is not too long.
+func (s *nameScreen) told(m *model) (says []string) {
+	namespace := m.namespace
+	if namespace == keyspace.DefaultNamespace {
+		namespace = ""
+	}
+	add := func(c view.Mending) {
+		if line := c.String(); m.paper.method.StringWidth(line) <= m.paper.width {
+			says = append(says, line)
+			return
+		}
+		says = append(says, c.Says(), c.Command)
+	}
+	if s.cycle != nil {
+		says = []string{cycleText(s.cycle, s.look.At.Add(m.now.Sub(s.at)))}
+		for _, c := range s.cycle.Release {
+			add(view.Mending{Command: view.Command(view.Releasing(c), namespace)})
+		}
+	}
+	says = append(says, s.look.Explanation.String())
+	for _, c := range view.Mends(s.look.Explanation.Mend, namespace) {
+		add(c)
+	}
+	return says
+}
+
 // beside is from which width on the explanation of a row stands beside the rows.
 const beside = 150
 
 func (s *nameScreen) draw(m *model, height int) []string {
 	p := m.paper
 	if s.full != ofNobody {
-		return s.whole(p, height)
+		return s.whole(m, height)
 	}
 	top := p.few(p.wrap(s.counts()+"; "+age(m.now.Sub(s.at))+" ago", p.width), 2, p.width)
-	top = append(top, p.few(p.wrap(s.look.Explanation.String(), p.width), max(min(height/5, 5), 1), p.width)...)
+	var told []string
+	for _, says := range s.told(m) {
+		told = append(told, p.few(p.wrap(says, p.width), max(min(height/5, 5), 1), p.width)...)
+	}
+	top = append(top, p.few(told, max(height*2/5, 1), p.width)...)
 	room := height - len(top)
 	if p.width >= beside {
 		return append(top, s.twoColumns(p, room)...)
@@ -210,8 +242,9 @@ func (s *nameScreen) detail(p paper, width, most int) []string {
 }
 
 // whole is the whole text of the selected row, or of the name.
-func (s *nameScreen) whole(p paper, height int) []string {
+func (s *nameScreen) whole(m *model, height int) []string {
 	var lines []string
+	p := m.paper
 	if e, ok := s.rows.selected(); s.full == ofRow && ok {
 		says := e.value.says(s.look.At)
 		switch {
@@ -226,7 +259,9 @@ func (s *nameScreen) whole(p paper, height int) []string {
 		}
 	} else {
 		lines = append(lines, p.wrap(s.counts(), p.width)...)
-		lines = append(append(lines, ""), p.wrap(s.look.Explanation.String(), p.width)...)
+		for _, says := range s.told(m) {
+			lines = append(append(lines, ""), p.wrap(says, p.width)...)
+		}
 		for _, what := range s.look.Damaged {
 			lines = append(lines, p.wrap("damaged: "+text.Plain(what), p.width)...)
 		}

@@ -241,24 +241,54 @@ func askedFor(e inspect.Explanation) map[string]inspect.AskedClaim {
 	return map[string]inspect.AskedClaim{e.Claim: {Explanation: e}}
 }
 
-func TestCyclesAreShownAndOpened(t *testing.T) {
-	p := begin(t, 80, 24)
-	p.keys("c")
-	p.reads(inspect.Cycles{At: noon, Names: 2})
-	p.shows("0 cycles found among 2 names")
+// knot is a cycle of two locks.
+func knot(first, second string) inspect.Cycle {
 	lock := func(name string, h *berth.Holder, w *berth.Waiter) inspect.Claim {
 		return inspect.Claim{Kind: keyspace.Lock, Name: name, Hold: h, Wait: w}
 	}
-	a := lock("a", &berth.Holder{ID: "n1.a", Node: "n1", Label: "one", Owner: "jane", Held: time.Minute}, nil)
-	b := lock("b", &berth.Holder{ID: "n2.b", Node: "n2", Label: "two", Owner: "bob", Held: time.Second}, nil)
-	jane, bob := lock("b", nil, &berth.Waiter{ID: "n1.w", Node: "n1", Label: "one"}), lock("a", nil, &berth.Waiter{ID: "n2.w", Node: "n2", Label: "two"})
-	p.reads(inspect.Cycles{At: noon, Names: 2, Cycles: []inspect.Cycle{{
+	a := lock(first, &berth.Holder{ID: "n1.a", Node: "n1", Label: "one", Owner: "jane", Held: time.Minute}, nil)
+	b := lock(second, &berth.Holder{ID: "n2.b", Node: "n2", Label: "two", Owner: "bob", Held: time.Second}, nil)
+	jane := lock(second, nil, &berth.Waiter{ID: "n1.w", Node: "n1", Label: "one", Since: noon.Add(-time.Minute), Waited: 53 * time.Second})
+	bob := lock(first, nil, &berth.Waiter{ID: "n2.w", Node: "n2", Label: "two"})
+	return inspect.Cycle{
 		By: "owner", Certain: true, Behind: 3, Release: []inspect.Claim{b},
 		Links: []inspect.Link{
 			{Actor: "jane", Wait: jane, For: []inspect.Claim{b}, Holds: []inspect.Claim{a}},
 			{Actor: "bob", Wait: bob, For: []inspect.Claim{a}, Holds: []inspect.Claim{b}},
 		},
-	}}})
+	}
+}
+
+func TestANameSaysItsCycleAndTheCommandsThatMend(t *testing.T) {
+	gpu, cycle := bad("a", 2, berth.LevelStuck, inspect.InCycle), knot("a", "b")
+	for _, namespace := range []string{"berth", "shop"} {
+		p := begin(t, 80, 24)
+		p.namespace = namespace
+		p.names(gpu)
+		p.keys("enter")
+		n := looked(gpu, []string{"n1.a"}, []string{"n2.w"})
+		n.Explanation.Mend = []inspect.Mend{{Verb: "release", Kind: keyspace.Lock, Name: "a", Claim: "n1.a", If: "it is dead"}}
+		n.At, n.Cycle = noon, &cycle
+		p.reads(n)
+		option := map[string]string{"shop": "--namespace shop "}[namespace]
+		for _, keys := range []string{"", "x"} {
+			p.keys(keys)
+			p.shows("stuck: cycle: 2 of 2 held",
+				`In a cycle, by owner, certain, 7s ago: jane (one) has held lock "a" for 1m00s,`, `bob (two) has held lock "b" for 1s,`,
+				"Nothing of it ends by itself.", "To mend it: berth lock release "+option+"b n2.b --force",
+				"To mend it, if it is dead: berth lock release "+option+"a n1.a --force")
+		}
+		p.keys("esc")
+		p.shows("> holds", "  waits")
+	}
+}
+
+func TestCyclesAreShownAndOpened(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.keys("c")
+	p.reads(inspect.Cycles{At: noon, Names: 2})
+	p.shows("0 cycles found among 2 names")
+	p.reads(inspect.Cycles{At: noon, Names: 2, Cycles: []inspect.Cycle{knot("a", "b")}})
 	p.shows("Cycle 1, by owner: certain", `> jane (one) has held lock "a" for 1m00s`, "Nothing of it ends by itself. Behind it: 3 claims more.",
 		"To end it, release this hold, the youngest:", "held for 1s by bob")
 	p.keys("end r enter")

@@ -160,6 +160,9 @@ func wildPlay(t *testing.T, w string, width, height int) *play {
 func (p *play) wildName(w string) {
 	l := looked(of(keyspace.Pool, contended("x"+w, 1)), []string{"n1." + w}, []string{"n2." + w}, inspect.Resource{Key: "k" + w, Rests: berth.Forever, Reason: w})
 	l.Explanation.Why, l.Damaged = w+" "+w, []string{w}
+	l.Explanation.Mend = []inspect.Mend{{Verb: "rest", Kind: keyspace.Pool, Name: w, Resource: w, If: "it is so"}}
+	cycle := knot("x"+w, w)
+	l.Cycle = &cycle
 	for i := range l.Holds {
 		h := &l.Holds[i].Holder
 		h.Label, h.Owner, h.Meta = w, w, map[string]string{w: w}
@@ -201,7 +204,7 @@ func TestEveryScreenFitsEveryWindow(t *testing.T) {
 
 // Whatever is pressed, read and resized in whatever order, all that is shown fits.
 func TestNoOrderOfKeysBreaksAnything(t *testing.T) {
-	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "enter", "esc", "tab", "s", "/", "a", ">", "<", ".", "c", "?", "n", "x", "r", "p", "u", "z", "t", "d", "D", "y", "5", "m", "backspace", "q"}
+	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "enter", "esc", "tab", "s", "!", "/", "a", ">", "<", ".", "c", "?", "n", "x", "r", "p", "u", "z", "t", "d", "D", "y", "5", "m", "backspace", "q"}
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		p := begin(t, 80, 24)
@@ -231,7 +234,8 @@ func (p *play) reading(random *rand.Rand) {
 	case overview:
 		var names []berth.Name
 		for _, name := range some("a", "b", "c", "d") {
-			names = append(names, contended(name, random.IntN(5)))
+			levels := []berth.Level{"", berth.LevelStuck, berth.LevelMeant, berth.LevelBusy}
+			names = append(names, bad(name, random.IntN(5), levels[random.IntN(len(levels))], inspect.InCycle))
 		}
 		p.names(names...)
 	case ofName:
@@ -249,7 +253,7 @@ func TestColourIsNeverTheOnlySign(t *testing.T) {
 		p := begin(t, 80, 24)
 		p.paper.colors = colors
 		paused := contended("a", 2)
-		paused.Pause = &berth.Pause{Left: time.Minute}
+		paused.Pause, paused.Trouble.Level = &berth.Pause{Left: time.Minute}, berth.LevelMeant
 		broken := contended("b", 1)
 		broken.Err = fmt.Errorf("damaged")
 		p.names(contended("c", 3), paused, broken)
@@ -260,5 +264,6 @@ func TestColourIsNeverTheOnlySign(t *testing.T) {
 	require.Contains(t, colored, "\x1b[33m")
 	require.NotRegexp(t, `\x1b\[3\d`, without)
 	require.Equal(t, ansi.Strip(colored), ansi.Strip(without))
-	require.Contains(t, without, "\x1b[7m> sem  c")
+	require.Contains(t, without, "\x1b[7m> sem  a")
+	require.Contains(t, colored, "\x1b[7m\x1b[33m> sem  a", "also the selected one")
 }

@@ -120,6 +120,7 @@ func tall(lines []string, height int) []string {
 type table[T any] struct {
 	paper   paper
 	columns view.Columns[T]
+	hidden  []string // heads of columns for which the width is too small
 	gap     string
 }
 
@@ -140,6 +141,8 @@ func tableOf[T any](p paper, width int, columns view.Columns[T], from map[string
 		if width >= from[c.Head] {
 			t.columns = append(t.columns, c)
 			left, shares = left-c.Width-len(t.gap), shares+c.Share
+		} else {
+			t.hidden = append(t.hidden, c.Head)
 		}
 	}
 	for i := range t.columns {
@@ -176,12 +179,13 @@ func (t table[T]) row(row *T, selected, gone bool, s style, instead map[string]s
 	if gone {
 		s, was = faint, past
 	}
+	over := plain
 	if selected {
-		mark, s = marker, reversed
+		mark, over = marker, reversed
 	}
-	return []string{t.paper.in(s, t.line(mark, func(c view.Column[T]) string {
+	return []string{t.paper.in(over, t.paper.in(s, t.line(mark, func(c view.Column[T]) string {
 		return cmp.Or(was[c.Head], instead[c.Head], lively(c.Cell(row)))
-	}))}
+	})))}
 }
 
 // lively is a cell that changes while somebody looks: its lengths are to the second from ten seconds on.

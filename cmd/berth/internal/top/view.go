@@ -18,6 +18,9 @@ const (
 	leastHeight = 10
 )
 
+// usualWidth is that of most windows. Narrower ones say which columns they hide.
+const usualWidth = 80
+
 func (m *model) tiny() bool { return m.paper.width < leastWidth || m.paper.height < leastHeight }
 
 // View draws all.
