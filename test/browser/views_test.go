@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/test/browser/chrome"
 	"github.com/berth-go/berth/test/browser/jam"
 )
@@ -117,6 +119,12 @@ var facts = map[string][]string{
 // Each page says what stands still and why, also where no script runs.
 func TestTheViewsNameTheJam(t *testing.T) {
 	s, views := jamStage(t)
+	read, err := inspect.New(s.redis, inspect.Config{Namespace: jammed})
+	require.NoError(t, err)
+	s.Await("the swarm counts the node that was killed as dead", func() bool {
+		e, err := read.Explain(s.Within(patience), keyspace.Lock, jam.Endless, "")
+		return err == nil && len(e.Mend) > 0 && e.Mend[0].Verb == "flush"
+	})
 	for _, scripts := range []bool{true, false} {
 		l := s.tab()
 		require.NoError(l, l.Scripts(l.step(), scripts))
