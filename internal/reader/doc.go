@@ -70,7 +70,8 @@ type turn struct {
 	name string
 	do   func() error
 
-	memory *Memory // what is known of the name from the last reading, nil for nothing
+	memory *Memory // what is known from the last reading of who answers, nil for nothing
+	form   *Form   // what is known of the name, nil for nothing
 
 	now     int64     // of the first trip (ms)
 	began   time.Time // when that was answered, by the local clock: for one that remembers
@@ -226,15 +227,19 @@ func (r *Reader) alone(ctx context.Context, what string, kind keyspace.Kind, nam
 }
 
 // again tries until nothing moved, but no more often than that, and returns whether something did. A name may
-// change its form between two trips, once: then a key has another type than it had.
+// change its form between two trips, once: then a key has another type than it had. So it may since the last reading.
 func (t *turn) again(most int, try func() (still bool, err error)) (moving bool, err error) {
-	for n, wrong := 1, 0; ; n++ {
+	changes := 1
+	if t.knows() {
+		changes++
+	}
+	for n := 1; ; n++ {
 		t.now, t.torn = 0, false
 		still, err := try()
 		switch {
-		case (scriptkit.IsWrongType(err) || errors.Is(err, errMore)) && wrong == 0:
+		case (scriptkit.IsWrongType(err) || errors.Is(err, errMore)) && changes > 0:
 			t.forget()
-			wrong, n = 1, n-1
+			changes, n = changes-1, n-1
 		case err != nil:
 			return false, err
 		case still && !t.torn:

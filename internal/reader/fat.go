@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -41,7 +42,7 @@ func (t *turn) fat(n *Row, k int, snap *snap) (still bool, err error) {
 	if err == nil && there {
 		err = f.look()
 	}
-	for err == nil && there && (f.lane.name != "" || f.pool != nil && f.pool.more() || snap != nil && snap.more()) {
+	for err == nil && there && (len(f.firsts) > 0 || f.pool != nil && f.pool.more() || snap != nil && snap.more()) {
 		err = f.lookOn()
 	}
 	if err != nil || !there {
@@ -49,6 +50,9 @@ func (t *turn) fat(n *Row, k int, snap *snap) (still bool, err error) {
 	}
 	if f.pool != nil {
 		f.pool.count()
+	}
+	if f.form != nil {
+		f.form.lane = f.last
 	}
 	return f.before.still(f.after), nil
 }
@@ -66,7 +70,9 @@ type fat struct {
 	live   int64
 	holds  []member // that live, up to k; of a lock the first
 	over   []member // of a semaphore or a pool those that have expired, up to k
-	lane   member   // the first of the next lane of the line, none if it has no name
+	firsts []member // the first of each of the next lanes of the line
+	more   bool     // there may be lanes behind these
+	last   int64    // the last lane, 0 for unknown
 	pool   *dues    // of a pool
 	told   []int64  // the lanes whose first was told
 	snap   *snap    // what else is read, nil for nothing
@@ -85,8 +91,8 @@ func (f *fat) begin() (there bool, err error) {
 		return false, err
 	}
 	if f.before, there, err = f.read(&p, values); err != nil || !there {
-		if f.memory != nil {
-			f.memory.fat = false
+		if f.form != nil {
+			f.form.fat = false
 		}
 		return there, err
 	}
@@ -96,8 +102,11 @@ func (f *fat) begin() (there bool, err error) {
 	}
 	if b := &f.bands; b.gone { // what it had is gone
 		v.Used, v.Waiting, c.Parked = 0, 0, 0
-	} else if b.first.name != "" && b.first.score <= state.LastLane {
-		f.lane = b.first
+	} else if f.snap == nil {
+		f.firsts = slices.CompactFunc(slices.Clone(b.line), func(a, b member) bool { return a.score == b.score })
+		if len(f.firsts) > 0 && f.firsts[0].score < f.asking.lane {
+			f.firsts, f.more = f.firsts[:1], true
+		}
 	}
 	f.live, f.holds, f.over = int64(f.bands.liveAll), f.bands.live, f.bands.over
 	if f.kind == keyspace.Lock {
@@ -132,7 +141,7 @@ func (f *fat) look() error {
 	if f.snap != nil {
 		f.snap.look(&p)
 	}
-	wait := f.askLane(&p)
+	wait := f.askLanes(&p)
 	values := p.marksLast(f.turn)
 	if err := f.ask(&p); err != nil {
 		return err
@@ -151,7 +160,7 @@ func (f *fat) look() error {
 	if f.snap != nil {
 		f.snap.heed(&p)
 	}
-	f.hearLane(&p, wait)
+	f.hearLanes(&p, wait)
 	return f.end(&p, values)
 }
 
@@ -164,7 +173,7 @@ func (f *fat) lookOn() error {
 	if f.snap != nil {
 		f.snap.lookOn(&p)
 	}
-	wait := f.askLane(&p)
+	wait := f.askLanes(&p)
 	values := p.marksLast(f.turn)
 	if err := f.ask(&p); err != nil {
 		return err
@@ -175,7 +184,7 @@ func (f *fat) lookOn() error {
 	if f.snap != nil {
 		f.snap.heedOn(&p)
 	}
-	f.hearLane(&p, wait)
+	f.hearLanes(&p, wait)
 	return f.end(&p, values)
 }
 
@@ -233,16 +242,16 @@ func (f *fat) holders(claims, records []string, scores []int64) []Found[berth.Ho
 // isHold says that a text may be the record of a hold: it is neither that of a claim that waits nor a tombstone.
 func isHold(text string) bool { return text != "" && !state.Waits(text) && text[0] != '!' }
 
-// lanePlaces are the answers to askLane.
-type lanePlaces struct{ record, next int }
+// lanePlaces are the answers to askLanes.
+type lanePlaces struct{ records, next int }
 
-// askLane asks for the record of the lane's first, and for the next lane.
-func (f *fat) askLane(p *trip) lanePlaces {
-	_, claim, ok := state.PlaceOf(f.lane.name)
-	if !ok {
-		return lanePlaces{-1, -1}
+// askLanes asks for the records of the firsts of lanes, and for the next lane.
+func (f *fat) askLanes(p *trip) lanePlaces {
+	at := lanePlaces{p.fields(f.state, "c:", namesOf(f.firsts, claimPlaced)...), -1}
+	if at.records >= 0 && f.more {
+		at.next = p.ranged(f.line, f.firsts[len(f.firsts)-1].score+1, state.LastLane, 1)
 	}
-	return lanePlaces{p.fields(f.state, "c:", claim), p.ranged(f.line, f.lane.score+1, state.LastLane, 1)}
+	return at
 }
 
 // tellFirst notes the first of a lane. Two lanes are one priority: of the second one its first is told where the first
@@ -273,20 +282,25 @@ func (f *fat) tellFirsts(line []member, records []string, left bool) {
 	}
 }
 
-// hearLane notes the lane's first, and goes on to the next lane.
-func (f *fat) hearLane(p *trip, at lanePlaces) {
-	lane := f.lane
-	f.lane = member{}
-	if at.record < 0 {
-		return
-	}
-	_, claim, _ := state.PlaceOf(lane.name)
-	f.tellFirst(lane.score, claim, p.texts(at.record)[0])
-	next := p.members(at.next)
-	if len(next) > 0 && len(f.n.First) >= lanes {
-		f.n.Partial = true
-	} else if len(next) > 0 {
-		f.lane = next[0]
+// hearLanes notes the firsts of lanes, and goes on to the next lane. It ends with one that is damaged.
+func (f *fat) hearLanes(p *trip, at lanePlaces) {
+	firsts, next, records := f.firsts, p.members(at.next), p.texts(at.records)
+	f.firsts = nil
+	for i, m := range slices.Concat(firsts, next) {
+		if len(f.n.First) >= lanes {
+			f.n.Partial, f.last = true, 0
+			return
+		} else if i == len(firsts) {
+			f.firsts = next
+			return
+		}
+		_, claim, ok := state.PlaceOf(m.name)
+		if !ok {
+			f.last = 0
+			return
+		}
+		f.last = m.score
+		f.tellFirst(m.score, claim, records[i])
 	}
 }
 

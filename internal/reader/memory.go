@@ -22,29 +22,38 @@ type Memory struct {
 	// says are to be asked anew.
 	Repeated bool
 
-	fat     bool // its form
-	plain   bool // the next reading asks for each band of the line by itself, when it knows the time
-	apart   int  // for how many more readings the bands of the line are asked for one by one
-	many    bool // there are more holds than one range has
+	form    Form
 	guessed guess
+}
+
+// Form is what is known of a name from the last time, of how it is stored alone: a reading that goes by it asks for less.
+type Form struct {
+	fat   bool
+	plain bool  // the next reading asks for each band of the line by itself, when it knows the time
+	apart int   // for how many more readings the bands of the line are asked for one by one
+	many  bool  // there are more holds than one range has
+	lane  int64 // the last one of the line, 0 for unknown
 }
 
 // guess is what a pool's reading asks for at once, of what it may be led to.
 type guess struct{ resources, binds []string }
 
-// A line with up to wholeLine members is read as a whole. One that has more is not for apartFor readings.
-const wholeLine, apartFor = 500, 30
+// A line with up to wholeLine members, for a row wholeRow, is read as a whole. One that has more is not for apartFor readings.
+const wholeLine, wholeRow, apartFor = 500, 40, 30
 
 // errMore says that a name has more than fits into what it was asked.
 var errMore = errors.New("berth: there is more than was asked for")
 
 // knows says that a turn goes by what is known of the name.
-func (t *turn) knows() bool { return t.memory != nil && t.memory.fat }
+func (t *turn) knows() bool { return t.form != nil && t.form.fat }
 
 // forget has the name be read as one of which nothing is known.
 func (t *turn) forget() {
+	if t.form != nil {
+		t.form.fat, t.form.plain = false, true
+	}
 	if t.memory != nil {
-		t.memory.fat, t.memory.plain, t.memory.guessed = false, true, guess{}
+		t.memory.guessed = guess{}
 	}
 }
 

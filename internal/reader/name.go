@@ -72,10 +72,14 @@ func (n Row) of(t *turn, moving bool) Row {
 }
 
 // Rows reads names that lie on one server, up to k holds and as many expired entries of each. node is
-// that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
-func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...berth.Ref) ([]Row, error) {
+// that server's client; nil for one name. Of a name that moves no second reading is made. form is what is known of each, which
+// the reading goes by and mends; nil for nothing. An error is that of all.
+func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, form func(berth.Ref) *Form, refs ...berth.Ref) ([]Row, error) {
 	rows := make([]Row, len(refs))
 	return wholly(rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
+		if form != nil {
+			t.form = form(refs[i])
+		}
 		moving, err := t.again(1, func() (still bool, err error) {
 			rows[i], still, err = t.row(k)
 			return still, err

@@ -163,7 +163,7 @@ func (p *pager) leave(ctx context.Context, problem error) {
 func (p *pager) read(ctx context.Context, most int) {
 	n := min(len(p.at.Left), most, names)
 	k := min(held, max(1, (Most-p.entries-n)/n))
-	rows, err := p.Rows(ctx, p.nodes[p.at.From], k, p.at.Left[:n]...)
+	rows, err := p.Rows(ctx, p.nodes[p.at.From], k, nil, p.at.Left[:n]...)
 	if err != nil {
 		p.leave(ctx, err)
 		return

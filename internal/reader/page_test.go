@@ -166,7 +166,7 @@ func TestRowsOfManyNamesAreReadTogether(t *testing.T) {
 		w.Do("SET", w.space.State(keyspace.Lock, "mine"), "mine")
 		trips := 1
 		w.reader.Between(func() { trips++ })
-		rows := testkit.Must(w.reader.Rows(ctx, w.Redis, 9, refs("sem gpu", "lock thin", "lock mine", "pool none")...)).In(t)
+		rows := testkit.Must(w.reader.Rows(ctx, w.Redis, 9, nil, refs("sem gpu", "lock thin", "lock mine", "pool none")...)).In(t)
 		require.Equal(t, 3, trips)
 		require.Equal(t, []int{1, 0, 0, 0}, []int{rows[0].Held, rows[1].Held, rows[2].Held, rows[3].Held})
 		require.Equal(t, []int{2, 1, 0, 0}, []int{rows[0].Capacity, rows[1].Capacity, rows[2].Capacity, rows[3].Capacity})

@@ -36,7 +36,6 @@ func (s *snap) ask(p *trip) {
 func (s *snap) hear(p *trip) {
 	b := &s.bands
 	s.s.Known, s.s.Group = true, s.before.group
-	s.lane = member{} // the line is read as a whole
 	s.live, s.line, s.apart = b.live, b.waits, b.apart
 	for _, m := range b.damaged {
 		s.s.Damaged = append(s.s.Damaged, state.Brief(m.name))

@@ -146,7 +146,7 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most, line 
 func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims []string, of berth.Ref) (Snapshot, error) {
 	memory.Repeated = false
 	var found Snapshot
-	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory}
+	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory, form: &memory.form}
 	var moving bool
 	t.do = func() (err error) {
 		moving, err = t.again(most, func() (still bool, err error) {

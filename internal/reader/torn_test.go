@@ -105,7 +105,7 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 		require.True(t, w.row().Moving)
 		page := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).In(t)
 		require.True(t, page.Moving)
-		rows := testkit.Must(w.reader.Rows(ctx, nil, 10, berth.Ref{Kind: w.kind, Name: name})).In(t)
+		rows := testkit.Must(w.reader.Rows(ctx, nil, 10, nil, berth.Ref{Kind: w.kind, Name: name})).In(t)
 		require.True(t, rows[0].Moving)
 	})
 }

@@ -156,7 +156,7 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
 	read := map[berth.Ref]reader.Row{}
 	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
-		some, err := r.read.Rows(ctx, node, k, refs...)
+		some, err := r.read.Rows(ctx, node, k, nil, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {

@@ -52,7 +52,8 @@ type seen struct {
 	found   int         // the pass that has found it
 	place   int         // the how many-th of all that were found
 	noted   aged        // when the registry had it
-	quiet   bool        // it is in use, and shown though nobody waits for it
+	form    reader.Form
+	quiet   bool // it is in use, and shown though nobody waits for it
 }
 
 // shown says that a name belongs to the overview.
@@ -94,7 +95,7 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 // Read makes one pass: it reads up to 50 names of each of the 16 shards of the registry, in one pass the newest and in the next
 // one others in turn, and of all that it knows up to 200 names, 50 at once: the first 100 of a page, up to 50 of
 // those that were found last and not read yet, and others in turn. So a name that begins to contend is among them after two
-// passes at the latest, unless more than 50 do in a pass.
+// passes at the latest, unless more than 50 do in a pass. For a name that was read before a pass sends about half as many commands.
 //
 // The page has up to 200 names, and no Next: those in the worst state first, and of these those with the most living claims that
 // wait. One that this pass has not read is as
@@ -321,8 +322,9 @@ func (o *Overview) take(ctx context.Context, now time.Duration, refs []berth.Ref
 	}
 	var mu sync.Mutex
 	var found []reader.Row
+	form := func(ref berth.Ref) *reader.Form { return &o.known[ref].form }
 	err = o.reader.batches(ctx, refs, func(berth.Ref) int { return reader.Most / passTrip }, func(node rueidis.Client, refs []berth.Ref) error {
-		rows, err := o.reader.read.Rows(ctx, node, passHolds, refs...)
+		rows, err := o.reader.read.Rows(ctx, node, passHolds, form, refs...)
 		if err != nil {
 			return err
 		}

@@ -127,6 +127,32 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 	})
 }
 
+func TestAnOverviewAsksForLessOfNamesThatItKnows(t *testing.T) {
+	for what, want := range map[string]struct{ claims, most int }{
+		"short lines": {2, 850}, "long lines": {60, 1050},
+	} {
+		inWorldOf(t, what, func(w *world) {
+			var claims []string
+			for n := range want.claims {
+				claims = append(claims, fmt.Sprintf("%d.1", n))
+			}
+			for n := range 200 {
+				w.crowds(fmt.Sprintf("n%04d", n), claims...)
+			}
+			look, sent := w.counted()
+			read := w.overview(look, inspect.NameFilter{})
+			require.Len(w.T, read().Items, 200)
+			require.Greater(w.T, len(sent()), 2000, "nothing is known yet")
+			for range 2 { // of which one walks
+				w.Advance(2 * time.Second)
+				sent()
+				read()
+			}
+			require.LessOrEqual(w.T, len(sent()), want.most)
+		})
+	}
+}
+
 func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		space := testkit.Must(keyspace.New("berth")).In(w.T)
