@@ -73,8 +73,10 @@ var Claims = Columns[Claim]{
 			return nil
 		case c.Hold != nil:
 			return number(c.Hold.Weight)
+		case c.Wait != nil:
+			return number(c.Wait.Weight)
 		}
-		return number(c.Wait.Weight)
+		return nil
 	}},
 	{Head: "FOR", Width: 6, Right: true, Cell: func(c *Claim) Cell { return lasted(c.For(), c.Since()) }},
 	{Head: "LEASE", Cell: hold(lease)},

@@ -57,7 +57,7 @@ var Names = Columns[berth.Name]{
 	}},
 	{Head: "HELD BY", Share: 3, Cell: holder(func(n *berth.Name, h *berth.Holder) Cell {
 		c := Cell{{Says: Who(h.Label, h.Owner, h.ID), To: Place{Of: "claim", Kind: n.Kind, Name: n.Name, ID: h.ID}}}
-		if (n.Kind != keyspace.Lock || n.Holders == 1) && inspect.Standing(h, h.Lease) == inspect.Overdue {
+		if !n.Replica && (n.Kind != keyspace.Lock || n.Holders == 1) && inspect.Standing(h, h.Lease) == inspect.Overdue {
 			c = append(c, Piece{Says: string(inspect.Overdue), Look: Bad})
 		}
 		return c

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -38,4 +39,20 @@ func TestWhoWaitsLongest(t *testing.T) {
 		{ID: "dead", Waited: time.Hour}, {ID: "urgent", Waited: 1, Alive: 1}, {ID: "old", Waited: time.Minute, Alive: 1}, {ID: "new", Waited: time.Second, Alive: 1},
 	}}
 	require.Equal(t, "old", Waits(&n).ID)
+}
+
+func TestAColumnOfAClaimThatNeitherHoldsNorWaitsIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []keyspace.Kind{"", keyspace.Sem, keyspace.Lock, keyspace.Pool} {
+		require.NotPanics(t, func() { Claims.Table([]Claim{{Claim: inspect.Claim{Kind: kind}}}) }, kind)
+	}
+}
+
+func TestAReplicaSaysOfNobodyThatItIsOverdue(t *testing.T) {
+	t.Parallel()
+	n := berth.Name{Longest: &berth.Holder{Label: "a", Lease: time.Minute, Left: 1, Held: time.Hour}}
+	by := Names.Pick("HELD BY")[0]
+	require.Equal(t, "a, overdue", by.Cell(&n).String())
+	n.Replica = true
+	require.Equal(t, "a", by.Cell(&n).String())
 }

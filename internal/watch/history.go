@@ -50,7 +50,7 @@ func (s *seen) add(l *inspect.Look) Name {
 		s.since = l.At
 	}
 	if n := len(s.samples); n == 0 || l.At.Sub(s.samples[n-1].At) >= s.step {
-		s.samples = append(s.samples, Sample{l.At, l.Held, l.Waiting, l.Capacity})
+		s.samples = append(s.samples, Sample{l.At, l.Held, l.Live(), l.Capacity})
 	}
 	if len(s.samples) >= samplesMost {
 		s.step = max(2*s.step, 3*NameEvery/2) // of readings a second apart every other one

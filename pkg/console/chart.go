@@ -59,7 +59,7 @@ func chartOf(n *watch.Name) chart {
 	if least == most {
 		held = fmt.Sprintf("held %d of %d", most, n.Capacity)
 	}
-	c.Says = fmt.Sprintf("Since %s UTC: %s; waiting at most %d, now %d.", clock(n.Since), held, waited, n.Waiting)
+	c.Says = fmt.Sprintf("Since %s UTC: %s; waiting at most %d, now %d.", clock(n.Since), held, waited, n.Live())
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -50,4 +51,18 @@ func TestAListingSaysWhoIsOverdue(t *testing.T) {
 	judge(&page, "from here")
 	require.Zero(t, page.Items[0].Process)
 	require.Zero(t, page.Items[1].Process)
+	page.Replica = true
+	judge(&page, "")
+	require.Zero(t, page.Items[0].Process, "it may lag behind those who renew")
+}
+
+// TestAReplicaKnowsOfNoDead: it may lag behind those who probe and renew.
+func TestAReplicaKnowsOfNoDead(t *testing.T) {
+	t.Parallel()
+	hold := berth.Holder{ID: "a.1", Node: "a", Lease: berth.Forever, Left: berth.Forever, ZombieAfter: time.Second}
+	for _, replica := range []bool{false, true} {
+		n := berth.Name{Kind: keyspace.Lock, Held: 1, Replica: replica}
+		got := trouble(&n, []reader.Found[berth.Holder]{{Entry: hold}}, map[string]bool{"a": true}, func(*berth.Holder) bool { return false })
+		require.Equal(t, map[bool]berth.Level{false: berth.LevelStuck, true: berth.LevelBusy}[replica], got.Level)
+	}
 }

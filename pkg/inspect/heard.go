@@ -71,7 +71,8 @@ func Standing(h *berth.Holder, lease time.Duration) Process {
 	return Renewing
 }
 
-// judge sets how the processes of a page's holds stand. A lock of which there may be entries on other pages is left out.
+// judge sets how the processes of a page's holds stand. A lock of which there may be entries on other pages is left out. A replica
+// may lag behind those who renew: it tells of none that it is overdue.
 func judge(page *Page[Claim], from string) {
 	least := map[string]time.Duration{} // the shortest lease of a lock's entries
 	for _, c := range page.Items {
@@ -93,6 +94,9 @@ func judge(page *Page[Claim], from string) {
 			c.Process = Standing(c.Hold, c.Hold.Lease)
 		case least[c.Name] > 0:
 			c.Process = Standing(c.Hold, least[c.Name])
+		}
+		if page.Replica && c.Process == Overdue {
+			c.Process = ""
 		}
 	}
 }

@@ -36,7 +36,7 @@ func trouble(n *berth.Name, holds []reader.Found[berth.Holder], dead map[string]
 	case damaged >= 0:
 		claim = holds[damaged].Entry.ID
 		return is(berth.LevelStuck, Damaged)
-	case some(func(h *berth.Holder) bool { return h.Lease == berth.Forever && !h.Detached && dead[h.Node] }):
+	case !n.Replica && some(func(h *berth.Holder) bool { return h.Lease == berth.Forever && !h.Detached && dead[h.Node] }):
 		return is(berth.LevelStuck, DeadHold)
 	case waits && some(behind):
 		return is(berth.LevelStuck, LeftBehind)

@@ -168,6 +168,11 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, col
 			if kind == keyspace.Lock {
 				all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
+			for _, n := range all.Items {
+				if n.Trouble.Level == berth.LevelStuck {
+					all.Stuck++
+				}
+			}
 			order.Sort(all.Items)
 			return List(a, "", all, none, view.Names.Pick(columns...), all.Items, page.Of(a))
 		})

@@ -165,3 +165,19 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	document := apptest.Read[app.ShowDocument](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
 	require.Len(t, document.Resources, len(many), "with --json all")
 }
+
+func TestAListingCountsTheStuck(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	locks := apptest.LocksOf(t, s, node.Config{})
+	for _, name := range []string{"a", "b"} {
+		l := apptest.Got(locks.Lock(context.Background(), name, &qlock.LockOptions{Lease: berth.Forever}))(t)
+		if name == "a" {
+			apptest.Got(l.Detach(context.Background()))(t)
+			go func() { _, _ = locks.Lock(context.Background(), name, nil) }() // ends with the node
+			apptest.WaitingFor(t, s, keyspace.Lock, name)
+		}
+	}
+	page := apptest.Read[inspect.Page[berth.Name]](t, apptest.Call(t, s.URL(), "lock", "ls", "--json", "--limit", "1").Out)
+	require.Equal(t, []int{1, 1}, []int{len(page.Items), page.Stuck})
+}

@@ -86,6 +86,6 @@ func first(a, b time.Time) time.Time {
 
 // waits adds who waits for a name.
 func (f *figures) waits(n *berth.Name) {
-	f.waiting += n.Waiting
+	f.waiting += n.Live()
 	f.oldestWait = max(f.oldestWait, view.Waited(n))
 }

@@ -242,7 +242,7 @@ func (s *source) contended(ctx context.Context, r *reading) {
 	r.left = page.Partial
 	r.waits = map[class]*figures{}
 	for i := range page.Items {
-		if n := &page.Items[i]; n.Waiting > 0 {
+		if n := &page.Items[i]; n.Live() > 0 {
 			figuresOf(r.waits, s.classes.class(n.Kind, n.Name)).waits(n)
 		}
 	}

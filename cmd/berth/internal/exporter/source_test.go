@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
@@ -267,4 +268,11 @@ func TestClassesStayWhatTheyAre(t *testing.T) {
 	require.Equal(t, want, names())
 	require.Equal(t, "other", c.class(keyspace.Lock, "a").name, "all kinds share them")
 	require.Equal(t, "a\uFFFDb\n", newClasses(waysOf["name"], 2).class(keyspace.Sem, "a\xff\xfeb\n").name, "what somebody else has stored is no label as it is")
+}
+
+func TestWhoWaitsAndIsKnownToBeDeadIsNotCounted(t *testing.T) {
+	t.Parallel()
+	var f figures
+	f.waits(&berth.Name{Waiting: 3, Dead: 2})
+	require.Equal(t, 1, f.waiting)
 }

@@ -24,7 +24,7 @@ func summary(n berth.Name, damaged int) string {
 	if n.Holders != n.Held {
 		says += fmt.Sprintf(", %d holders", n.Holders)
 	}
-	return says + fmt.Sprintf(", waiting %d", n.Waiting)
+	return says + fmt.Sprintf(", waiting %d", n.Live())
 }
 
 // rowsOf is a row for each of the resources.

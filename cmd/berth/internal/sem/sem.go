@@ -110,7 +110,7 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 	failed := d.ReadClaims(ctx, read)
 	slices.SortFunc(d.HeldBy, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
 	return app.Listed(failed, len(d.HeldBy)+len(d.Waiters), func() error {
-		says := fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d", text.Plain(name), n.Capacity, n.Held, view.Free(&n), n.Waiting)
+		says := fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d", text.Plain(name), n.Capacity, n.Held, view.Free(&n), n.Live())
 		return app.PrintShown(a, d, says, most, func() error { return a.PrintClaims(keyspace.Sem, name, d.HeldBy, d.Waiters, most) })
 	})
 }

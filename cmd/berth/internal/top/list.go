@@ -225,7 +225,7 @@ func (l *list) title(*model) string {
 		what = act.Nouns[l.kind] + "s"
 	}
 	title := "The most contended " + what
-	quiet := func(e entry[berth.Name]) bool { return e.value.Waiting == 0 && !e.gone }
+	quiet := func(e entry[berth.Name]) bool { return e.value.Live() == 0 && !e.gone }
 	if slices.ContainsFunc(l.rows.all, quiet) {
 		title = strings.ToUpper(what[:1]) + what[1:] + " in use"
 	}

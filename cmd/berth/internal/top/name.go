@@ -115,7 +115,7 @@ func (s *nameScreen) counts() string {
 	if l.Err != nil {
 		return "this name cannot be read: " + words(l.Err)
 	}
-	says := fmt.Sprintf("%s: %d of %d held, %d waiting", view.NameState(&l.Name), l.Held, l.Capacity, l.Waiting)
+	says := fmt.Sprintf("%s: %d of %d held, %d waiting", view.NameState(&l.Name), l.Held, l.Capacity, l.Live())
 	if d := view.Waited(&l.Name); d > 0 {
 		says += ", the longest for " + text.Human(d)
 	}
