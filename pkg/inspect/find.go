@@ -33,7 +33,7 @@ type CycleOptions struct {
 type Cycles struct {
 	// At is when they were, by this process's clock.
 	At     time.Time `json:"at"`
-	Cycles []Cycle   `json:"cycles"`
+	Cycles []Cycle   `json:"cycles"` // certain ones first
 	// Names is how many names were read.
 	Names int `json:"names"`
 	// Partial says that there are more names, claims or holds than were read: there may be more cycles.
@@ -96,7 +96,13 @@ func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
 		return Cycles{}, context.Cause(ctx)
 	}
 	found.Cycles, found.Skipped = cycles(first, again, clocks, o.Loose)
+	found.Cycles = slices.Concat(certainty(found.Cycles, true), certainty(found.Cycles, false))
 	return found, nil
+}
+
+// certainty are the cycles that are certain, or those that are not.
+func certainty(all []Cycle, certain bool) []Cycle {
+	return slices.DeleteFunc(slices.Clone(all), func(c Cycle) bool { return c.Certain != certain })
 }
 
 // Of is a cycle that a name is in, a certain one where there is one; nil for none.

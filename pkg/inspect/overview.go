@@ -180,7 +180,8 @@ func (o *Overview) Whole(ctx context.Context, within time.Duration) (page Page[b
 }
 
 // Mark has a page tell of the names that are in a cycle, as a search has found it that was made beside; they are read
-// each time. The next call takes the marks away that a search does not find any more, and nil takes away all.
+// each time. The next call takes the marks away that a search does not find any more, and nil
+// takes away all: a page still has those of names that it has not read since.
 func (o *Overview) Mark(c *Cycles) {
 	o.cycles = c.troubles()
 	for ref := range o.cycles {

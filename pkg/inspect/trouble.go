@@ -43,7 +43,7 @@ func trouble(n *berth.Name, holds []reader.Found[berth.Holder], dead map[string]
 	case head != nil:
 		claim, node = head.ID, head.Node
 		return is(berth.LevelStuck, TooHeavy)
-	case idle && p.Resting == p.Endless && (n.Capacity > 0 || waits):
+	case idle && p.Resting == p.Endless && n.Capacity > 0: // a source may fill an empty one
 		return is(berth.LevelStuck, NothingBack)
 	case !n.Replica && some(overdue):
 		return is(berth.LevelOverdue, Silent)

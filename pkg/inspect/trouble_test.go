@@ -116,7 +116,7 @@ var troubles = map[string]struct {
 		w.rests(pool, 59)
 		require.NoError(w.T, pool.Rest(ctx, "59", time.Hour, "", nil))
 	}, berth.LevelMeant, inspect.Resting, ""},
-	"the pool is empty, and waited for": {keyspace.Pool, func(w *world) { w.awaits(nil) }, berth.LevelStuck, inspect.NothingBack, ""},
+	"the pool is empty, and waited for: a source may fill it": {keyspace.Pool, func(w *world) { w.awaits(nil) }, berth.LevelBusy, "", ""},
 	"the pool is empty": {keyspace.Pool, func(w *world) {
 		testkit.Must(w.process("alpha").filled("a").Remove(ctx, []string{"a"})).In(w.T)
 	}, berth.LevelFree, "", ""},

@@ -115,7 +115,7 @@ func (a *App) printExplanation(e explainDocument) error {
 	case e.Cycle != nil:
 		a.printCycle("It is in a cycle", *e.Cycle)
 	case e.CyclePartial:
-		fmt.Fprintln(a.Out, "Whether it is in a cycle is not known: not all was read.")
+		fmt.Fprintln(a.Out, "No cycle was found that it is in, but not all was read.")
 	}
 	for _, m := range view.Mends(e.Mend, a.typed()) {
 		_, err = fmt.Fprintln(a.Out, m)

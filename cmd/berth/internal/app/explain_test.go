@@ -200,7 +200,7 @@ func TestANameInACycleSaysSo(t *testing.T) {
 	newer := client.B().Arbitrary("HSET", "berth:lock:{newer}:state", "v", "4 and new words").Build()
 	require.NoError(t, client.Do(t.Context(), newer).Error())
 	require.Eventually(t, func() bool {
-		return strings.Contains(explain("other"), "\nWhether it is in a cycle is not known: not all was read.\n")
+		return strings.Contains(explain("other"), "\nNo cycle was found that it is in, but not all was read.\n")
 	}, apptest.Patience, 10*time.Millisecond)
 	require.Contains(t, explain("other", "--json"), `"cyclePartial": true`)
 	require.Contains(t, explain("a"), "It is in a cycle, by owner")
