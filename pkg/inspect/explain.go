@@ -114,10 +114,10 @@ func (x *explaining) waiting() {
 	}
 	x.head = x.first()
 	x.subject = x.whoWaits()
+	x.holds = x.inTheWay()
 	if x.head != nil {
 		x.comes()
 	}
-	x.holds = x.inTheWay()
 	x.own()
 	x.wanted()
 	x.placed()
@@ -156,22 +156,30 @@ type coming struct {
 const enough = 100_000
 
 // comes finds out what comes next by itself, if anybody is there to see it. To all those whose own waits do not end, the
-// same comes.
+// same comes; but not if other holders are not heard of again.
 func (x *explaining) comes() {
-	w, shared := x.self, x.s.shared
+	w, shared, first := x.self, x.s.shared, x.renewer()
+	if x.s.Replica {
+		first = nil // it may not know of renewals
+	}
 	alike := w == nil || x.s.alive(w) && !x.silent(w.Node) && x.s.stays(w)
 	if alike && shared.coming == nil {
-		c := x.come("")
+		c := x.come("", first)
 		shared.coming = &c
 	}
 	var c coming
 	switch {
-	case alike && (w == nil || shared.coming.first == nil || shared.coming.first.Node != w.Node):
-		c = *shared.coming
+	case alike && (w == nil || first == nil || first.Node != w.Node):
+		if c = *shared.coming; c.first != first {
+			c.ifSilent = nil
+			if first != nil && shared.work <= enough {
+				c.ifSilent = x.unlessHeard("", first, c.next)
+			}
+		}
 	case shared.work > enough:
 		c.horizon = x.s.At
 	default:
-		c = x.come(x.e.Claim)
+		c = x.come(x.e.Claim, first)
 	}
 	x.e.Next, x.e.Horizon, x.e.IfSilent = c.next, c.horizon, c.ifSilent
 }
@@ -183,43 +191,53 @@ func (s *snapshot) stays(w *reader.Place) bool {
 	return w.Resource == "" || w.Until.IsZero() && !leaves
 }
 
-// come is what comes by itself to a claim, "" for the name.
-func (x *explaining) come(claim string) (c coming) {
-	s := x.s
-	c.next, c.horizon = forecast(s, claim, x.silent)
+// come is what comes by itself to a claim, "" for the name, also if the process of the first hold is not heard of again.
+func (x *explaining) come(claim string, first *reader.Held) (c coming) {
+	c.next, c.horizon = forecast(x.s, claim, x.silent)
 	if !x.watched(x.silent) {
 		if c.next != nil && c.next.What != SweepDue {
 			c.next = nil
 		}
 		return c
 	}
-	first := x.renewing(x.silent)
-	if first == nil || s.Replica {
-		return c
-	}
-	c.first = first
-	silent := func(node string) bool { return node == first.Node || x.silent(node) }
-	if !x.watched(silent) {
-		return c
-	}
-	c.ifSilent, _ = forecast(s, claim, silent)
-	if c.ifSilent != nil && c.next != nil && !c.ifSilent.At.Before(c.next.At) {
-		c.ifSilent = nil
+	if c.first = first; first != nil {
+		c.ifSilent = x.unlessHeard(claim, first, c.next)
 	}
 	return c
+}
+
+// unlessHeard is what comes sooner than the next if the process of a hold is not heard of again.
+func (x *explaining) unlessHeard(claim string, first *reader.Held, next *Event) *Event {
+	silent := func(node string) bool { return node == first.Node || x.silent(node) }
+	if !x.watched(silent) {
+		return nil
+	}
+	e, _ := forecast(x.s, claim, silent)
+	if e != nil && next != nil && !e.At.Before(next.At) {
+		return nil
+	}
+	return e
 }
 
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
 func (x *explaining) watched(silent func(node string) bool) bool {
 	looks := func(w *reader.Place) bool { return x.s.alive(w) && !silent(w.Node) }
-	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(silent) != nil
+	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(x.s.Holds, silent) != nil
+}
+
+// renewer is the hold that is renewed of those in the way of the first one.
+func (x *explaining) renewer() *reader.Held {
+	if x.head != nil && x.head.Resource != "" {
+		return x.renewing(x.holds, x.silent)
+	}
+	return x.renewing(x.s.Holds, x.silent)
 }
 
 // renewing is the hold that its process renews, or is about to, nil for none. Of several it is the one held longest, which stays
 // the same while they renew.
-func (x *explaining) renewing(silent func(node string) bool) (first *reader.Held) {
-	for _, h := range x.s.Holds {
+func (x *explaining) renewing(holds []*reader.Held, silent func(node string) bool) (first *reader.Held) {
+	for _, h := range holds {
 		process := x.s.process(h)
 		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || oldest(h, first) < 0) {
 			first = h

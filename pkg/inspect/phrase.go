@@ -276,7 +276,7 @@ func (x *explaining) noEnd() string {
 		return "."
 	}
 	h := x.holds[0]
-	if first := x.renewing(x.silent); first != nil && x.head != nil {
+	if first := x.renewer(); first != nil && x.head != nil {
 		h = first
 	}
 	switch {
@@ -390,7 +390,7 @@ func (x *explaining) sweeps() string {
 			return "Next: within 50ms, if a waiting process runs; a sweep does it now."
 		}
 	}
-	h := x.renewing(x.silent)
+	h := x.renewing(x.s.Holds, x.silent)
 	if h == nil || h.Lease == berth.Forever {
 		return "Next: when somebody calls; a sweep does it now."
 	}

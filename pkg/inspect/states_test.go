@@ -431,6 +431,14 @@ var poolStates = map[string]state{
 	"one that is held": {func(w *world) {
 		taken(w, &allocator.AllocateOptions{Resource: "a"}, "a", "b")
 	}, codes(inspect.OneHeld), `1 waits for pool "proxies", beta first (1s): it wants only a, which alpha has held for 1s and renews (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
+	"one that is not held longest": {func(w *world) {
+		alpha, gamma := w.process("alpha"), w.process("gamma")
+		alpha.take(alpha.filled("a", "b"), nil)
+		w.Advance(time.Second)
+		gamma.take(gamma.pool(allocator.PoolConfig[string]{}), nil)
+		w.awaits(&allocator.AllocateOptions{Resource: "b"})
+		w.Advance(time.Second)
+	}, codes(inspect.OneHeld), `1 waits for pool "proxies", beta first (1s): it wants only b, which gamma has held for 1s and renews (heard of 1s ago). Nothing ends by itself: gamma renews. If it is not heard of again, beta gets it in 5s.`},
 	"one that rests": {func(w *world) {
 		pool := w.process("alpha").filled("a", "b")
 		require.NoError(w.T, pool.Rest(ctx, "a", 20*time.Second, "banned", nil))
