@@ -16,6 +16,9 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
+// sample has a name of each kind for examples.
+var sample = map[keyspace.Kind]string{keyspace.Sem: "gpu", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
+
 // ExplainCommand makes a command that says why a name or a claim stands still.
 func (a *App) ExplainCommand(kind keyspace.Kind) *cobra.Command {
 	return &cobra.Command{
@@ -33,7 +36,7 @@ ends with the command, for bash.
 
 Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
 Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
-		Example:           fmt.Sprintf("  berth %s explain gpu", kind),
+		Example:           fmt.Sprintf("  berth %s explain %s", kind, sample[kind]),
 		Args:              ArgumentsFrom(1, "NAME", "CLAIM"),
 		ValidArgsFunction: Completing(a.Names(kind), a.claims(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {

@@ -28,7 +28,7 @@ keeps its place in line, who comes joins the line. The pause ends by itself, and
 then granted in its order; 'berth %[2]s unpause' ends it now. Pausing again sets another end.
 
 Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, act.Nouns[kind], kind),
-		Example:           fmt.Sprintf("  berth %s pause gpu --for 2h --reason migration", kind),
+		Example:           fmt.Sprintf("  berth %s pause %s --for 2h --reason migration", kind, sample[kind]),
 		Args:              Arguments("NAME"),
 		ValidArgsFunction: Completing(a.Names(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func (a *App) UnpauseCommand(kind keyspace.Kind) *cobra.Command {
 		Long: fmt.Sprintf(`End the pause of a %s now. The first in line gets what is free, in the same step.
 
 Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, act.Nouns[kind]),
-		Example:           fmt.Sprintf("  berth %s unpause gpu", kind),
+		Example:           fmt.Sprintf("  berth %s unpause %s", kind, sample[kind]),
 		Args:              Arguments("NAME"),
 		ValidArgsFunction: Completing(a.Names(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {

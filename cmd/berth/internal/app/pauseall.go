@@ -45,7 +45,7 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 	cmd.Flags().BoolVar(&all, "all", false, "all names of the namespace (required)")
 	TimeVar(cmd.Flags(), &span, "for", 0, "how long all is paused, at most 8784h (required)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever asks for something or looks at it")
-	Force(cmd, &forced)
+	cmd.Flags().BoolVar(&forced, "force", false, "required: it stops whoever waits or comes, for whatever name")
 	return cmd
 }
 

@@ -29,7 +29,7 @@ that process to finish and release. 'berth run' sends its command the signal of 
 Who waits is left alone. 'berth %[2]s release' ends holds by force.
 
 Exit code 1: nothing of what was named is held, or its time was over.`, act.Nouns[kind], kind),
-		Example:           fmt.Sprintf("  berth %[1]s want gpu\n  berth %[1]s want --node 0a1b2c3d4e5f6071", kind),
+		Example:           fmt.Sprintf("  berth %[1]s want %[2]s\n  berth %[1]s want --node 0a1b2c3d4e5f6071", kind, sample[kind]),
 		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
 		ValidArgsFunction: Completing(a.Names(kind), a.claims(kind)),
 	}

@@ -42,8 +42,8 @@ func Command(a *app.App) *cobra.Command {
 func lsCommand(a *app.App) *cobra.Command {
 	return a.LsCommand(keyspace.Sem, &cobra.Command{
 		Short: "List the semaphores in use",
-		Long: `List the semaphores of the namespace in which anything is held or waits, by
-name. One that is idle is remembered for a minute, but not listed.`,
+		Long: `List the semaphores of the namespace in which anything is held or waits, and those
+that are paused, by name. One that is idle is remembered for a minute, but not listed.`,
 		Example: "  berth sem ls --sort waiting --limit 10",
 	}, "No semaphore is in use", "NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING", "STATE", "PAUSED")
 }
