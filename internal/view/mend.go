@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Mending is a command that mends something, see Command, and what must be so, "" for nothing.
@@ -24,9 +25,9 @@ func (m Mending) Says() string {
 }
 
 // Mends are the commands for what an operator may call. A call is left out that no command can say.
-func Mends(all []inspect.Mend, namespace string) (commands []Mending) {
+func Mends(all []inspect.Mend, where ...string) (commands []Mending) {
 	for _, m := range all {
-		if command := Command(m, namespace); command != "" {
+		if command := Command(m, where...); command != "" {
 			commands = append(commands, Mending{m.If, command})
 		}
 	}
@@ -38,9 +39,17 @@ func Releasing(c inspect.Claim) inspect.Mend {
 	return inspect.Mend{Verb: "release", Kind: c.Kind, Name: c.Name, Claim: c.ID()}
 }
 
-// Command is what an operator types for a call, in the words of a shell; with a namespace of "" it names none. It is "" where no
-// argument can say it: one with a zero byte.
-func Command(m inspect.Mend, namespace string) string {
+// In are the words of a command that is about a namespace: none for the default.
+func In(namespace string) []string {
+	if namespace == "" || namespace == keyspace.DefaultNamespace {
+		return nil
+	}
+	return []string{"--namespace", namespace}
+}
+
+// Command is what an operator types for a call, in the words of a shell; where says which server and namespace. It is "" where
+// no argument can say it: one with a zero byte.
+func Command(m inspect.Mend, where ...string) string {
 	words, args, flags := []string{"berth", string(m.Kind), m.Verb}, []string{m.Name}, []string(nil)
 	resource := func() {
 		if strings.Contains(m.Resource, "\x00") {
@@ -65,9 +74,7 @@ func Command(m inspect.Mend, namespace string) string {
 	case m.Verb == "add":
 		resource()
 	}
-	if namespace != "" {
-		words = append(words, "--namespace", namespace)
-	}
+	words = append(words, where...)
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") }) {
 		words = append(append(words, flags...), "--")
 		flags = nil

@@ -39,7 +39,7 @@ func TestACommandSaysWhatMends(t *testing.T) {
 		{resource("add", "proxies", "-a\x00"), []string{"pool", "add", "proxies", `"-a\x00"`, "--quoted"}},
 	} {
 		for _, namespace := range []string{"", "team b"} {
-			command := view.Command(test.mend, namespace)
+			command := view.Command(test.mend, view.In(namespace)...)
 			if test.args == nil {
 				require.Empty(t, command)
 				continue

@@ -125,8 +125,6 @@ var stuck = map[inspect.Code]string{
 func NameState(n *berth.Name) string {
 	free, why := Free(n), inspect.Code(n.Trouble.Why)
 	switch {
-	case n.Trouble.Level == berth.LevelStuck && n.Trouble.Possible:
-		return "stuck: cycle?"
 	case n.Trouble.Level == berth.LevelStuck:
 		return "stuck: " + cmp.Or(stuck[why], string(why))
 	case n.Trouble.Level == berth.LevelOverdue:
@@ -141,6 +139,8 @@ func NameState(n *berth.Name) string {
 		return "wanted"
 	case n.Trouble.Level == berth.LevelMeant && why == inspect.LeftBehind:
 		return "detached"
+	case n.Trouble.Possible:
+		return "cycle?"
 	case n.Capacity == 0 && n.Kind == keyspace.Pool:
 		return "empty"
 	case n.Capacity == 0:

@@ -152,9 +152,5 @@ func (v *name) Searched() time.Time {
 
 // mends are the commands of an explanation, none of nil.
 func (c *Console) mends(e *inspect.Explanation) []view.Mending {
-	namespace := c.cfg.Namespace
-	if namespace == keyspace.DefaultNamespace {
-		namespace = ""
-	}
-	return view.Mends(cmp.Or(e, &inspect.Explanation{}).Mend, namespace)
+	return view.Mends(cmp.Or(e, &inspect.Explanation{}).Mend, view.In(c.cfg.Namespace)...)
 }

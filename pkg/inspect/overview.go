@@ -184,8 +184,8 @@ func (o *Overview) Whole(ctx context.Context, within time.Duration) (page Page[b
 // takes away all: a page still has those of names that it has not read since.
 func (o *Overview) Mark(c *Cycles) {
 	o.cycles = c.troubles()
-	for ref := range o.cycles {
-		if o.filter.means(ref) {
+	for ref, t := range o.cycles {
+		if o.filter.means(ref) && t.Level == berth.LevelStuck {
 			o.know(ref).level = berth.LevelStuck
 		}
 	}

@@ -144,17 +144,19 @@ func (c *Cycles) troubles() map[berth.Ref]berth.Trouble {
 	}
 	for _, cycle := range slices.Backward(c.Cycles) {
 		for _, l := range cycle.Links {
-			found[berth.Ref{Kind: l.Wait.Kind, Name: l.Wait.Name}] = berth.Trouble{
-				Level: berth.LevelStuck, Why: string(InCycle), Claim: l.Wait.ID(), Node: l.Wait.Node(), Possible: !cycle.Certain,
+			t := berth.Trouble{Level: berth.LevelStuck, Why: string(InCycle), Claim: l.Wait.ID(), Node: l.Wait.Node(), Possible: !cycle.Certain}
+			if t.Possible { // two goroutines of a process may wait for each other's holds, and for their own: that is work
+				t.Level = berth.LevelBusy
 			}
+			found[berth.Ref{Kind: l.Wait.Kind, Name: l.Wait.Name}] = t
 		}
 	}
 	return found
 }
 
-// mark has a name be in a cycle if it is in one, and was held and waited for when it was read.
+// mark has a name be in a cycle if it is in one, was held and waited for when it was read, and is not in a worse state.
 func mark(n *berth.Name, cycles map[berth.Ref]berth.Trouble) {
-	if t, in := cycles[berth.Ref{Kind: n.Kind, Name: n.Name}]; in && n.Live() > 0 && n.Holders > 0 {
+	if t, in := cycles[berth.Ref{Kind: n.Kind, Name: n.Name}]; in && n.Live() > 0 && n.Holders > 0 && t.Level.Compare(n.Trouble.Level) <= 0 {
 		n.Trouble = t
 	}
 }

@@ -214,5 +214,5 @@ func TestTheCommandOfTheSmallestUser(t *testing.T) {
 	w.do("ACL", "SETUSER", "smallest", "+scan")
 	code, out, errs := run("sem", "ls")
 	require.Equal(t, 0, code, errs)
-	require.Regexp(t, `(?m)^gpu +1 +1 +0 `, out)
+	require.Regexp(t, `(?m)^gpu +1 +1/1 +0 `, out)
 }

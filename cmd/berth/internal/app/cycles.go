@@ -127,6 +127,6 @@ func (a *App) printRelease(release []inspect.Claim) {
 	}
 	fmt.Fprintf(a.Out, "  To end it, "+says+":\n", strings.Join(holders, ", "))
 	for _, c := range release {
-		fmt.Fprintln(a.Out, "    "+view.Command(view.Releasing(c), a.typed()))
+		fmt.Fprintln(a.Out, "    "+view.Command(view.Releasing(c), a.Where()...))
 	}
 }

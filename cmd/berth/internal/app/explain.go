@@ -120,16 +120,20 @@ func (a *App) printExplanation(e explainDocument) error {
 	case e.CyclePartial:
 		fmt.Fprintln(a.Out, "No cycle was found that it is in, but not all was read.")
 	}
-	for _, m := range view.Mends(e.Mend, a.typed()) {
+	for _, m := range view.Mends(e.Mend, a.Where()...) {
 		_, err = fmt.Fprintln(a.Out, m)
 	}
 	return err
 }
 
-// typed is the namespace that an operator types who has given the same one as this command was, "" for none.
-func (a *App) typed() string {
-	if a.given("namespace") {
-		return a.Namespace
+// Where are the words by which another command means the same server and namespace as this one. An address with a password is
+// left out.
+func (a *App) Where() (words []string) {
+	if a.given("redis") && !strings.Contains(a.URL, "@") {
+		words = append(words, "--redis", a.URL)
 	}
-	return ""
+	if a.given("namespace") {
+		words = append(words, "--namespace", a.Namespace)
+	}
+	return words
 }

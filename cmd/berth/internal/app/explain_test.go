@@ -248,6 +248,8 @@ func TestExplainEndsWithTheCommandThatMends(t *testing.T) {
 	locks := apptest.LocksOf(t, s, node.Config{Label: "alpha"})
 	hold := apptest.Got(locks.Lock(ctx, "-it's", &qlock.LockOptions{Lease: berth.Forever}))(t)
 	apptest.Call(t, s.URL(), "lock", "pause", "--for", "1h", "--", "-it's").Ends(t, 0)
+	here := []string{"lock", "explain", "--redis=" + s.URL(), "--namespace", "berth", "--", "-it's"}
+	require.Contains(t, apptest.Call(t, "", here...).Ends(t, 0).Out, "berth lock unpause --redis 'redis://127.0.0.1:", "it means the same server")
 	mends(`To mend it: berth lock unpause -- '-it'\''s'`, "lock", "explain", "--", "-it's")
 	mends(`To mend it, if the process of alpha is dead: berth lock release --force -- '-it'\''s' `+hold.ID(), "lock", "explain", "--", "-it's", hold.ID())
 

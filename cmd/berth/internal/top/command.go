@@ -100,6 +100,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 	defer cancel()
 	world := newLive(inner, watcher, actor, whoami())
 	model := newModel(world, a.Namespace, kind, os.Getenv("NO_COLOR") == "", time.Now())
+	model.where = a.Where()
 	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	program := tea.NewProgram(model, tea.WithContext(killed), tea.WithInput(cmd.InOrStdin()), tea.WithOutput(a.Out.File()),

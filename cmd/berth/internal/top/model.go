@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -104,6 +105,7 @@ type model struct {
 	world     world
 	paper     paper
 	namespace string
+	where     []string // the words by which a command means the same server and namespace
 	now       time.Time
 	screens   []screen // the last one is shown
 	form      *form    // nil while nobody is asked for anything
@@ -121,7 +123,7 @@ type underWay struct {
 }
 
 func newModel(w world, namespace string, kind keyspace.Kind, colors bool, now time.Time) *model {
-	m := &model{world: w, namespace: namespace, now: now, paper: paper{method: ansi.WcWidth, colors: colors}}
+	m := &model{world: w, namespace: namespace, where: view.In(namespace), now: now, paper: paper{method: ansi.WcWidth, colors: colors}}
 	m.screens = []screen{newList(kind)}
 	return m
 }

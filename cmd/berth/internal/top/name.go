@@ -137,10 +137,6 @@ func (s *nameScreen) counts() string {
 // told is what is to be said of the name: a cycle that it is in, why it stands still, and the commands that mend that, each in a
 // line of its own where it is not too long.
 func (s *nameScreen) told(m *model) (says []string) {
-	namespace := m.namespace
-	if namespace == keyspace.DefaultNamespace {
-		namespace = ""
-	}
 	add := func(c view.Mending) {
 		if line := c.String(); m.paper.method.StringWidth(line) <= m.paper.width {
 			says = append(says, line)
@@ -151,11 +147,11 @@ func (s *nameScreen) told(m *model) (says []string) {
 	if s.cycle != nil {
 		says = []string{cycleText(s.cycle, s.look.At.Add(m.now.Sub(s.at)))}
 		for _, c := range s.cycle.Release {
-			add(view.Mending{Command: view.Command(view.Releasing(c), namespace)})
+			add(view.Mending{Command: view.Command(view.Releasing(c), m.where...)})
 		}
 	}
 	says = append(says, s.look.Explanation.String())
-	for _, c := range view.Mends(s.look.Explanation.Mend, namespace) {
+	for _, c := range view.Mends(s.look.Explanation.Mend, m.where...) {
 		add(c)
 	}
 	return says

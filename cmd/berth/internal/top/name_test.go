@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -263,7 +264,7 @@ func TestANameSaysItsCycleAndTheCommandsThatMend(t *testing.T) {
 	gpu, cycle := bad("a", 2, berth.LevelStuck, inspect.InCycle), knot("a", "b")
 	for _, namespace := range []string{"berth", "shop"} {
 		p := begin(t, 80, 24)
-		p.namespace = namespace
+		p.namespace, p.where = namespace, view.In(namespace)
 		p.names(gpu)
 		p.keys("enter")
 		n := looked(gpu, []string{"n1.a"}, []string{"n2.w"})
