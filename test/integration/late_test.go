@@ -132,10 +132,16 @@ var lateCalls = map[string]func(l *late){
 	"a confirmation counts once": func(l *late) {
 		renew := l.script("renew")
 		u := l.useOn(l.redis, node.Config{Lease: time.Hour}) // no heartbeat comes, but one for the subscription
-		h, q := l.hold(l.other, terms{}), l.holdQueue(u, terms{MaxHold: time.Minute}, 1)
-		l.next(renew, link.LoseReply, link.Late, link.LoseReply)
-		l.release(h)
-		h = q.Wait(l.world)
+		var h berth.Hold
+		for range 2 {
+			holds, q := l.hold(l.other, terms{}), l.holdQueue(u, terms{MaxHold: time.Minute}, 1)
+			l.next(renew, link.LoseReply, link.Late, link.LoseReply)
+			l.release(holds)
+			if h = q.Wait(l.world); l.wire.Count(renew) > 0 {
+				break
+			}
+			l.release(h) // the heartbeat for the subscription was on its way, and has confirmed it: there is none the second time
+		}
 		require.GreaterOrEqual(l, l.wire.Count(renew), 4)
 		limit := l.look(l.name()).records[h.ID()].Limit
 		l.deliver()
