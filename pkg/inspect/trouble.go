@@ -169,7 +169,7 @@ func Marked(page *Page[berth.Name], c *Cycles) {
 	cycles := c.troubles()
 	for i := range page.Items {
 		n, was := &page.Items[i], page.Items[i].Trouble.Level
-		if mark(n, cycles); n.Trouble.Level != was {
+		if mark(n, cycles); n.Trouble.Level == berth.LevelStuck && was != berth.LevelStuck {
 			page.Stuck++
 		}
 	}
