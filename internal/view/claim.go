@@ -161,7 +161,7 @@ func (c *Claim) does() Cell {
 	case c.Wait.Alive <= 0:
 		return Cell{{Says: "waits", Look: Busy}, {Says: "dead", Look: Bad}}
 	case c.Paused > 0:
-		return Cell{{Says: "waits", Look: Busy}, {Says: "paused", Look: Bad}}
+		return Cell{{Says: "waits", Look: Busy}, {Says: "paused", Look: Busy}}
 	}
 	return Cell{{Says: "waits", Look: Busy}}
 }
