@@ -106,7 +106,7 @@ func (l Level) place() int {
 // in line.
 type Trouble struct {
 	Level Level `json:"level"`
-	// Why is an inspect.Code, "" for LevelBusy and LevelFree.
+	// Why is an inspect.Code, "" for LevelFree, and for LevelBusy unless a cycle is possible.
 	Why string `json:"why,omitzero"`
 	// Claim is the hold or the wait that it is about, Node that claim's node; "" for none.
 	Claim string `json:"claim,omitzero"`

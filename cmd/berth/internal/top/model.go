@@ -9,7 +9,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -123,7 +122,7 @@ type underWay struct {
 }
 
 func newModel(w world, namespace string, kind keyspace.Kind, colors bool, now time.Time) *model {
-	m := &model{world: w, namespace: namespace, where: view.In(namespace), now: now, paper: paper{method: ansi.WcWidth, colors: colors}}
+	m := &model{world: w, namespace: namespace, now: now, paper: paper{method: ansi.WcWidth, colors: colors}}
 	m.screens = []screen{newList(kind)}
 	return m
 }
