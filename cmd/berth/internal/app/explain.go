@@ -115,8 +115,10 @@ func (a *App) printExplanation(e explainDocument) error {
 		}
 	}
 	switch {
-	case e.Cycle != nil:
+	case e.Cycle != nil && e.Cycle.Certain:
 		a.printCycle("It is in a cycle", *e.Cycle)
+	case e.Cycle != nil:
+		a.printCycle("It may be in a cycle", *e.Cycle)
 	case e.CyclePartial:
 		fmt.Fprintln(a.Out, "No cycle was found that it is in, but not all was read.")
 	}

@@ -215,6 +215,7 @@ func TestExplainCyclesByLabel(t *testing.T) {
 	got := apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0, "it is possible only")
 	require.Contains(t, got.Out, "A cycle, by label: possible; a process may wait in one goroutine and hold in another.\n  vm/pay/")
 	require.Equal(t, 1, apptest.Call(t, k.URL(), "explain", "--cycles", "--loose").Code)
+	require.Contains(t, apptest.Call(t, k.URL(), "lock", "explain", "a").Ends(t, 0).Out, "It may be in a cycle, by label: possible;")
 	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles", "--limit", "1", "--json").Out, `"by": "label"`)
 }
 

@@ -67,7 +67,7 @@ func cycleText(c *inspect.Cycle, now time.Time) string {
 	sure := map[bool]string{true: "certain", false: "possible"}[c.Certain]
 	first := c.Links[0].Wait
 	ago := age(now.Sub(first.Since().Add(first.For()))) // it was found
-	return fmt.Sprintf("In a cycle, by %s, %s, %s ago: %s. %s", text.Plain(c.By), sure, ago, strings.Join(links, "; "), view.EndSays(*c))
+	return fmt.Sprintf("A cycle, by %s, %s, %s ago: %s. %s", text.Plain(c.By), sure, ago, strings.Join(links, "; "), view.EndSays(*c))
 }
 
 func (s *cycleScreen) target() target {

@@ -275,7 +275,7 @@ func TestANameSaysItsCycleAndTheCommandsThatMend(t *testing.T) {
 		for _, keys := range []string{"", "x"} {
 			p.keys(keys)
 			p.shows("stuck: cycle: 2 of 2 held",
-				`In a cycle, by owner, certain, 7s ago: jane (one) has held lock "a" for 1m00s,`, `bob (two) has held lock "b" for 1s,`,
+				`A cycle, by owner, certain, 7s ago: jane (one) has held lock "a" for 1m00s,`, `bob (two) has held lock "b" for 1s,`,
 				"Nothing of it ends by itself.", "To mend it: berth lock release "+option+"b n2.b --force",
 				"To mend it, if it is dead: berth lock release "+option+"a n1.a --force")
 		}

@@ -187,6 +187,6 @@ func TestTheNightIsSeenAtAGlance(t *testing.T) {
 		looked, _ := name.Last()
 		require.NoError(t, looked.Err)
 		show(looked.Value)
-		p.shows("stuck: cycle: 1 of 1 held", "In a cycle, by owner, certain", "order-2 (host-", "\nberth lock release table-", " --force\n")
+		p.shows("stuck: cycle: 1 of 1 held", "A cycle, by owner, certain", "order-2 (host-", "\nberth lock release table-", " --force\n")
 	})
 }
