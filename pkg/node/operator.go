@@ -40,12 +40,12 @@ func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
 	return o.n.p.WantTarget(ctx, target)
 }
 
-// Sweep drops what has expired from the names given or, without any, from all names of the kind, of all kinds where kind is "". It
+// Sweep drops what has expired from the names given or, without any, from all names: of the kind, of all kinds where kind is "". It
 // returns how many entries that were (holds and waits; of pools also rests, resources and bindings), also beside an error. Nothing
 // needs Sweep: every call that writes drops some, too. It returns berth.ErrInvalidConfig
-// for a bad name, and for one without a kind; or the server's errors.
+// for a bad name or kind, or the server's errors.
 func (o *Operator) Sweep(ctx context.Context, kind keyspace.Kind, names ...string) (int, error) {
-	if kind != "" || len(names) > 0 {
+	if kind != "" {
 		if err := line.CheckKind("kind", kind); err != nil {
 			return 0, err
 		}

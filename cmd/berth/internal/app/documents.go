@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -53,14 +53,19 @@ func PrintShown(a *App, d ShowDocument, says string, most int, lists func() erro
 func Documents() map[string]any {
 	all := map[string]any{
 		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
-		"pause": Document[pauseDocument]{}, "unpause": Document[pauseDocument]{},
 		"ps": Document[inspect.Page[inspect.Claim]]{}, "explain": Document[inspect.Cycles]{},
 	}
-	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
+	for _, kind := range append(allKinds, "") {
 		for command, document := range map[string]any{
 			"want": Document[targetDocument]{}, "release": Document[targetDocument]{}, "sweep": Document[sweepDocument]{},
+			"pause": Document[pauseDocument]{}, "unpause": Document[pauseDocument]{},
+		} {
+			all[strings.TrimSpace(string(kind)+" "+command)] = document
+		}
+	}
+	for _, kind := range allKinds {
+		for command, document := range map[string]any{
 			"explain": Document[explainDocument]{}, "ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
-			"pause": Named[pauseDocument]{}, "unpause": Named[pauseDocument]{},
 		} {
 			all[string(kind)+" "+command] = document
 		}

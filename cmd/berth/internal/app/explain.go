@@ -17,7 +17,7 @@ import (
 )
 
 // sample has a name of each kind for examples.
-var sample = map[keyspace.Kind]string{keyspace.Sem: "gpu", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
+var sample = map[keyspace.Kind]string{"": "nightly", keyspace.Sem: "gpu", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
 
 // ExplainCommand makes a command that says why a name or a claim stands still.
 func (a *App) ExplainCommand(kind keyspace.Kind) *cobra.Command {
@@ -38,7 +38,7 @@ Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damage
 Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
 		Example:           fmt.Sprintf("  berth %s explain %s", kind, sample[kind]),
 		Args:              ArgumentsFrom(1, "NAME", "CLAIM"),
-		ValidArgsFunction: Completing(a.Names(kind), a.claims(kind)),
+		ValidArgsFunction: Completing(a.Names(kind), a.claims(VerbOf(kind))),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			claim := ""
 			if err := CheckName(args[0]); err != nil {

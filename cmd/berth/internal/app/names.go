@@ -76,10 +76,10 @@ func AllWaiters(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, n
 // Unused says that nothing is stored of a name but, at most, that it was forgotten: no operator has paused it alone.
 func Unused(n berth.Name) bool { return n.Pause == nil || n.Revision == 0 }
 
-// Names lists the names of a kind that are in use and begin with a prefix.
-func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string) ([]string, error) {
+// Names lists the names of the kinds that are in use and begin with a prefix.
+func (a *App) Names(kinds ...keyspace.Kind) func(ctx context.Context, prefix string) ([]string, error) {
 	return func(ctx context.Context, prefix string) (names []string, err error) {
-		f := inspect.NameFilter{Kinds: []keyspace.Kind{kind}, Prefix: prefix}
+		f := inspect.NameFilter{Kinds: kinds, Prefix: prefix}
 		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
 			all, err := pages(offered, func(cursor string) (page inspect.Page[string], err error) {
 				found, err := read.Names(ctx, f, cursor, offered)
@@ -98,18 +98,21 @@ func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string)
 
 // claims lists the claims of a name: who holds it and who waits for it. Those that are
 // damaged are among them: an operator may want to end them.
-func (a *App) claims(kind keyspace.Kind) listingOf {
+func (a *App) claims(v *Verb) listingOf {
 	return func(ctx context.Context, name string) (ids []string, err error) {
-		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
-			holders, failed := read.Holders(ctx, kind, name, "", offered)
-			for _, h := range holders.Items {
-				ids = append(ids, h.ID)
+		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) (failed error) {
+			for _, kind := range v.kinds() {
+				holders, err := read.Holders(ctx, kind, name, "", offered)
+				for _, h := range holders.Items {
+					ids = append(ids, h.ID)
+				}
+				waiters, also := read.Waiters(ctx, kind, name, "", offered)
+				for _, w := range waiters.Items {
+					ids = append(ids, w.ID)
+				}
+				failed = cmp.Or(failed, err, also)
 			}
-			waiters, err := read.Waiters(ctx, kind, name, "", offered)
-			for _, w := range waiters.Items {
-				ids = append(ids, w.ID)
-			}
-			return cmp.Or(failed, err)
+			return failed
 		})
 		if len(ids) > 0 {
 			err = nil

@@ -14,25 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
-
-// kindWords are what --kind may be.
-var kindWords = []string{"sem", "lock", "pool"}
-
-// KindsOf are the kinds that --kind names.
-func KindsOf(words ...string) (kinds []keyspace.Kind, err error) {
-	for _, word := range words {
-		if !slices.Contains(kindWords, word) {
-			return nil, berth.Invalid("--kind", "%q is none of %s", word, strings.Join(kindWords, ", "))
-		}
-		kinds = append(kinds, keyspace.Kind(word))
-	}
-	return kinds, nil
-}
-
-// CompleteKind completes --kind.
-func CompleteKind(cmd *cobra.Command) { completeFlag(cmd, "kind", kindWords) }
 
 // psCommand is berth ps, which lists claims over all kinds.
 func (a *App) psCommand() *cobra.Command {

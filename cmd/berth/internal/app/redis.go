@@ -136,12 +136,21 @@ func (c *Connection) with(ctx context.Context, f func(context.Context, *Connecti
 // WithNode connects, and calls f with a node that is as cfg says. Where no server is reached, it calls f with a ctx
 // that has ended, for what f asks that cannot be.
 func (a *App) WithNode(ctx context.Context, cfg node.Config, f func(context.Context, *node.Node) error) error {
+	return a.acting(ctx, cfg, func(ctx context.Context, n *node.Node, _ *inspect.Reader) error { return f(ctx, n) })
+}
+
+// acting is WithNode, with what reads names of all kinds.
+func (a *App) acting(ctx context.Context, cfg node.Config, f func(context.Context, *node.Node, *inspect.Reader) error) error {
 	asks := func(ctx context.Context, c *Connection) error {
 		n, err := c.Node(cfg)
 		if err != nil {
 			return err
 		}
-		return f(ctx, n)
+		read, err := c.Reader()
+		if err != nil {
+			return err
+		}
+		return f(ctx, n, read)
 	}
 	c, err := a.connect(ctx)
 	if Unavailable(err) {
@@ -204,17 +213,7 @@ func (c *Connection) Reader() (*inspect.Reader, error) {
 
 // Looking connects, and calls f with a node and with what reads names of all kinds.
 func (a *App) Looking(ctx context.Context, f func(context.Context, *node.Node, *inspect.Reader) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		n, err := c.Node(node.Config{})
-		if err != nil {
-			return err
-		}
-		read, err := c.Reader()
-		if err != nil {
-			return err
-		}
-		return f(ctx, n, read)
-	})
+	return a.acting(ctx, node.Config{}, f)
 }
 
 // WithReader connects, and calls f with what reads names of all kinds.

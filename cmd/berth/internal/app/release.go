@@ -15,78 +15,102 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// ReleaseHelp is what the help of all that release has in common; it takes the name of
-// the kind's command, and what NAME alone does.
-const ReleaseHelp = `
-The first in line gets what is released, in the same step. The process that had it is
-told, and its hold ends; until it has heard, two may be inside.
+const releaseHelp = `End holds, or waits, whoever has them. The first in line gets what is released, in the same
+step. The process that had it is told, and its hold ends; until it has heard, two may be inside.
 
-With CLAIM, which 'berth %[1]s show' tells, that one hold or that one wait ends. --owner
-and --node end what an owner or a node holds and what they have waiting: of NAME, or of
-the namespace. --all ends all holds: of NAME, or of the namespace; who waits stays in
-line. %[2]s
-
+With CLAIM, which 'berth show' tells, that one hold or that one wait ends. --owner and --node end
+what an owner or a node holds and what they have waiting: of NAME, or of the namespace. --all
+ends all holds: of NAME, or of the namespace; who waits stays in line. NAME alone ends a hold of
+a lock with all its entries, each of which is a claim; of a semaphore or a pool it is refused, as
+a CLAIM may be missing.
+%s
 Exit code 1: nothing of what was named is held or waits, or its time was over.`
 
-// Releasing is a command that ends the claims of others.
-type Releasing struct {
-	Kind      keyspace.Kind
-	One       bool // a name has one holder, and alone means that one's holds
-	Resources bool // a name has resources
+const releaseResourceHelp = `
+With RESOURCE, of a pool, the holds of that resource end. What has the form of a claim is taken
+for one; a resource of that form is named by --resource. It rests after it where it has to.
+`
+
+// releasing is a command that ends the claims of others.
+type releasing struct {
+	*Verb
 
 	forced bool
 	all    bool
 	target berth.Target
-	of     *resourceArgument // nil where there are no resources
+	of     resourceArgument
 }
 
-// ReleaseCommand completes a command that ends the claims of others.
-func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
-	cmd.Args = ArgumentsFrom(0, "NAME", "CLAIM")
-	cmd.ValidArgsFunction = Completing(a.Names(r.Kind), a.claims(r.Kind))
+// ReleaseCommand makes a command that ends the claims of others.
+func (a *App) ReleaseCommand(v *Verb) *cobra.Command {
+	r := &releasing{Verb: v}
+	parts, about := r.parts(v.below), ""
+	cmd := &cobra.Command{
+		Short:             "End somebody's holds, or take somebody's claim out of the line",
+		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
+		ValidArgsFunction: Completing(v.names(a), a.claims(v)),
+	}
+	if v.mayBe(keyspace.Pool) {
+		about = releaseResourceHelp
+		r.of.bind(cmd)
+		cmd.ValidArgsFunction = Completing(v.names(a), func(ctx context.Context, name string) ([]string, error) {
+			claims, failed := a.claims(v)(ctx, name)
+			keys, err := a.ResourcesOf(ctx, name)
+			return append(claims, keys...), cmp.Or(failed, err)
+		})
+		none := func(context.Context, string) ([]string, error) { return nil, nil } // no name: the flag is not for it
+		_ = cmd.RegisterFlagCompletionFunc("resource", CompletingMany(none, a.ResourcesOf))
+	}
+	cmd.Use = "release {NAME " + parts + " | [NAME] {--owner OWNER | --node NODE | --all}} --force"
+	cmd.Long = fmt.Sprintf(releaseHelp, about)
+	cmd.Example = "  " + v.command("release "+releaseSample[v.below]+" --force")
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(NeedForce(r.forced), r.read(cmd, args)); err != nil {
+		if err := cmp.Or(NeedForce(r.forced), r.read(cmd, args, v.kind)); err != nil {
 			return err
 		}
-		return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error { return a.release(ctx, r, n) })
+		return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+			kind, err := v.meant(ctx, a, read, r.target.Name)
+			if err = cmp.Or(err, r.read(cmd, args, kind)); err != nil {
+				return err
+			}
+			return a.release(ctx, r, n)
+		})
 	})
 	Force(cmd, &r.forced)
 	flags := cmd.Flags()
 	flags.StringVar(&r.target.Owner, "owner", "", "end what `OWNER` holds and has waiting; of a claim without an owner its id")
 	flags.StringVar(&r.target.Node, "node", "", "end what the node with this `ID` holds and has waiting")
 	flags.BoolVar(&r.all, "all", false, "end all that is held of NAME or, without NAME, in the namespace")
-	if !r.Resources {
-		return cmd
-	}
-	r.of = &resourceArgument{}
-	r.of.bind(cmd)
-	cmd.ValidArgsFunction = Completing(a.Names(r.Kind), func(ctx context.Context, name string) ([]string, error) {
-		claims, failed := a.claims(r.Kind)(ctx, name)
-		keys, err := a.ResourcesOf(ctx, name)
-		return append(claims, keys...), cmp.Or(failed, err)
-	})
-	none := func(context.Context, string) ([]string, error) { return nil, nil } // no name: the flag is not for it
-	_ = cmd.RegisterFlagCompletionFunc("resource", CompletingMany(none, a.ResourcesOf))
+	v.bind(cmd, "the one in which NAME is in use, or without NAME all")
 	return cmd
 }
 
-// read fills in the target, and looks at it before anything is sent.
-func (r *Releasing) read(cmd *cobra.Command, args []string) error {
+// releaseSample has for each kind what to release, for examples.
+var releaseSample = map[keyspace.Kind]string{
+	"": "--owner 'order 66'", keyspace.Lock: "nightly", keyspace.Sem: "gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0", keyspace.Pool: "proxies 10.0.0.1:3128",
+}
+
+// read fills in the target for a kind, "" for one that is not known yet, and looks at it before anything is sent.
+func (r *releasing) read(cmd *cobra.Command, args []string, kind keyspace.Kind) error {
 	given := cmd.Flags().Changed
 	t := &r.target
-	t.Kind = r.Kind
+	t.Kind, t.Claim, r.of.key = kind, "", ""
+	resources := kind == "" || kind == keyspace.Pool
 	switch {
-	case r.all && (len(args) > 1 || given("owner") || given("node") || r.of != nil && r.of.given(cmd)):
+	case r.all && (len(args) > 1 || given("owner") || given("node") || r.of.given(cmd)):
 		return berth.Invalid("--all", "it ends all holds of NAME or of the namespace; leave out what else is named")
 	case given("owner") && t.Owner == "":
 		return berth.Invalid("--owner", "it is empty")
 	case given("node") && t.Node == "":
 		return berth.Invalid("--node", "it is empty")
-	case r.of != nil && r.of.given(cmd) && len(args) == 0:
+	case r.of.given(cmd) && !resources:
+		return berth.Invalid("--resource", "a %s has no resources", act.Nouns[kind])
+	case r.of.given(cmd) && len(args) == 0:
 		return Usage("NAME is missing: the pool of the resource")
 	case len(args) == 0 && !r.all && t.Owner == "" && t.Node == "":
 		return Usage("NAME is missing; or --owner OWNER, --node NODE or --all")
@@ -98,7 +122,7 @@ func (r *Releasing) read(cmd *cobra.Command, args []string) error {
 	if err := CheckName(t.Name); err != nil {
 		return err
 	}
-	if r.of != nil && (r.of.given(cmd) || len(args) == 2 && args[1] != "" && !isClaim(args[1])) {
+	if r.of.given(cmd) || resources && len(args) == 2 && args[1] != "" && !isClaim(args[1]) {
 		if t.Owner != "" || t.Node != "" {
 			return berth.Invalid("RESOURCE", "its holds end whoever has them; leave out --owner and --node")
 		}
@@ -109,18 +133,23 @@ func (r *Releasing) read(cmd *cobra.Command, args []string) error {
 			return berth.Invalid("CLAIM", "it is empty")
 		}
 	}
-	if len(args) == 1 && !r.One && !r.all && t.Owner == "" && t.Node == "" {
-		return Usage("%s is missing: what of %q to release; with --all all its holds end", r.parts(), t.Name)
+	if len(args) == 1 && kind != "" && kind != keyspace.Lock && !r.all && t.Owner == "" && t.Node == "" {
+		return Usage("%s is missing: what of %q to release; with --all all its holds end", strings.Trim(r.parts(kind), "{}"), t.Name)
 	}
 	return nil
 }
 
-// parts are what a name has that can be released alone.
-func (r *Releasing) parts() string {
-	if r.of != nil {
-		return "CLAIM or RESOURCE"
+// parts are what a name of a kind has that can be released alone.
+func (r *releasing) parts(kind keyspace.Kind) string {
+	switch kind {
+	case keyspace.Sem:
+		return "CLAIM"
+	case keyspace.Lock:
+		return "[CLAIM]"
+	case keyspace.Pool:
+		return "{CLAIM | RESOURCE}"
 	}
-	return "CLAIM"
+	return "[CLAIM | RESOURCE]"
 }
 
 // claimForm is what the ids of claims look like: a node, and what the node drew.
@@ -130,10 +159,10 @@ var claimForm = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-v]{20}$`)
 func isClaim(text string) bool { return claimForm.MatchString(text) }
 
 // release ends what is meant. What was ended is told, also beside an error.
-func (a *App) release(ctx context.Context, r *Releasing, n *node.Node) error {
+func (a *App) release(ctx context.Context, r *releasing, n *node.Node) error {
 	var ended int
 	var err error
-	if r.of != nil && r.of.key != "" {
+	if r.of.key != "" {
 		ended, err = a.releaseHolds(ctx, r, n)
 	} else {
 		ended, err = n.Operator().Release(ctx, r.target)
@@ -149,7 +178,7 @@ func (a *App) release(ctx context.Context, r *Releasing, n *node.Node) error {
 }
 
 // releaseHolds ends the holds of one resource.
-func (a *App) releaseHolds(ctx context.Context, r *Releasing, n *node.Node) (ended int, err error) {
+func (a *App) releaseHolds(ctx context.Context, r *releasing, n *node.Node) (ended int, err error) {
 	one := r.target
 	info, err := allocator.NewOperator(n).Resource(ctx, r.target.Name, r.of.key)
 	if err != nil {
@@ -177,7 +206,7 @@ func (a *App) releaseHolds(ctx context.Context, r *Releasing, n *node.Node) (end
 }
 
 // nothingOf says that nothing was ended of what was named.
-func (a *App) nothingOf(r *Releasing) string {
+func (a *App) nothingOf(r *releasing) string {
 	t := r.target
 	who := "nobody"
 	if t.Owner != "" {
@@ -186,16 +215,16 @@ func (a *App) nothingOf(r *Releasing) string {
 	if t.Node != "" {
 		who = strings.TrimPrefix(fmt.Sprintf("%s on node %q", who, t.Node), "nobody on ")
 	}
-	what := act.Nouns[r.Kind]
+	what := cmp.Or(act.Nouns[t.Kind], "name")
 	if t.Name != "" {
-		what = fmt.Sprintf("%s %q", act.Nouns[r.Kind], t.Name)
+		what = fmt.Sprintf("%s %q", what, t.Name)
 	}
 	switch {
 	case t.Claim != "" && who == "nobody":
 		return fmt.Sprintf("no claim %q of %s in namespace %q, or no longer", t.Claim, what, a.Namespace)
 	case t.Claim != "":
 		return fmt.Sprintf("no claim %q of %s in namespace %q is of %s", t.Claim, what, a.Namespace, who)
-	case r.of != nil && r.of.key != "":
+	case r.of.key != "":
 		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", view.Key(r.of.key), what, a.Namespace)
 	case who != "nobody" && t.Name == "":
 		return fmt.Sprintf("%s neither holds a %s in namespace %q nor waits for one", who, what, a.Namespace)
@@ -205,12 +234,9 @@ func (a *App) nothingOf(r *Releasing) string {
 	return fmt.Sprintf("nobody holds %s in namespace %q", what, a.Namespace)
 }
 
-func (a *App) printReleased(r *Releasing, ended int) error {
+func (a *App) printReleased(r *releasing, ended int) error {
 	t := r.target
-	resource := ""
-	if r.of != nil {
-		resource = r.of.key
-	}
+	resource := r.of.key
 	what := view.Count(ended, "claim")
 	switch {
 	case t.Claim != "":

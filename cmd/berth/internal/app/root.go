@@ -147,7 +147,8 @@ func (a *App) root() *cobra.Command {
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
 	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, ps, top, explain, pause, unpause, drain, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
-	root.AddCommand(a.checkCommand(), a.explainCommand(), a.versionCommand(), a.pauseAllCommand(), a.unpauseAllCommand(), a.drainCommand(), a.psCommand())
+	root.AddCommand(a.checkCommand(), a.explainCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
+	root.AddCommand(a.ActingCommands("")...)
 	return root
 }
 

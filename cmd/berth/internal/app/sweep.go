@@ -7,20 +7,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
 
 // SweepCommand makes a command that drops what has expired.
-func (a *App) SweepCommand(kind keyspace.Kind, what string) *cobra.Command {
-	return &cobra.Command{
+func (a *App) SweepCommand(v *Verb) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "sweep [NAME...]",
 		Short: "Drop what has expired, now",
-		Long: fmt.Sprintf(`Drop what has expired (%s), of the names given, or of all
-names of the namespace. Every call that writes drops some on its way; this is for who
-wants all of it gone now. What has not expired stays as it is.`, what),
-		Example:           fmt.Sprintf("  berth %s sweep", kind),
-		ValidArgsFunction: completingAll(a.Names(kind)),
+		Long: `Drop what has expired (holds, waiting claims, and of pools rests, resources and bindings), of
+the names given, or of all names of the namespace. Every call that writes drops some on its
+way; this is for who wants all of it gone now. What has not expired stays as it is.`,
+		Example:           "  " + v.command("sweep"),
+		ValidArgsFunction: completingAll(v.names(a)),
 		RunE: a.Runs(func(cmd *cobra.Command, names []string) error {
 			var wrong error
 			for _, name := range names {
@@ -30,13 +29,15 @@ wants all of it gone now. What has not expired stays as it is.`, what),
 				return wrong
 			}
 			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
-				dropped, failed := n.Operator().Sweep(ctx, kind, names...)
+				dropped, failed := n.Operator().Sweep(ctx, v.kind, names...)
 				return Listed(failed, dropped, func() error {
 					return Told(a, "", sweepDocument{names, dropped}, fmt.Sprintf("%d dropped", dropped))
 				})
 			})
 		}),
 	}
+	v.bind(cmd, "all")
+	return cmd
 }
 
 type sweepDocument struct {

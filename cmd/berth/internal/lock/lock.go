@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -31,19 +30,16 @@ func Command(a *app.App) *cobra.Command {
 		Example: `  berth lock ls
   berth lock show nightly
   berth lock explain nightly
-  berth lock queue nightly
   berth lock release nightly --force
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
-	}, lsCommand(a), showCommand(a), queueCommand(a), releaseCommand(a), extendCommand(a),
-		a.WantCommand(keyspace.Lock), a.PauseCommand(keyspace.Lock), a.UnpauseCommand(keyspace.Lock),
-		a.ExplainCommand(keyspace.Lock), a.SweepCommand(keyspace.Lock, "holds and waiting claims"))
+	}, append(a.ActingCommands(keyspace.Lock), lsCommand(a), showCommand(a), extendCommand(a), a.ExplainCommand(keyspace.Lock))...)
 }
 
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
 	return map[string]any{
-		"lock queue": app.Named[inspect.Page[berth.Waiter]]{}, "lock extend": app.Named[extendDocument]{},
+		"lock extend":  app.Named[extendDocument]{},
 		"swarm status": app.Document[swarmDocument]{}, "swarm flush": app.Document[node.Flushed]{},
 	}
 }
@@ -74,20 +70,6 @@ known. With --json the document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
 	}, func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error {
 		return show(ctx, a, n, read, name, most)
-	})
-}
-
-func queueCommand(a *app.App) *cobra.Command {
-	return a.OfName(keyspace.Lock, &cobra.Command{
-		Use:   "queue NAME",
-		Short: "Show who waits for a lock",
-		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
-unless one comes that draws a place ahead of them.`,
-		Example: "  berth lock queue nightly --limit 5",
-	}, func(ctx context.Context, _ *node.Node, read *inspect.Reader, name string, most int) error {
-		waiters, _ := app.AllWaiters(ctx, read, keyspace.Lock, name) // what failed is in its problems
-		rows := view.ClaimsOf(keyspace.Lock, name, waiters.Items)
-		return app.List(a, name, waiters, "Nobody waits for lock "+text.Plain(name), app.InLine, rows, most)
 	})
 }
 
@@ -192,15 +174,5 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 		}
 		says := fmt.Sprintf("%s: extended by %s, %s left", text.Plain(name), text.Human(by), text.Human(sent.Left))
 		return app.Told(a, name, extendDocument{sent.Fence, by, sent.Left}, says)
-	})
-}
-
-func releaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: keyspace.Lock, One: true}, &cobra.Command{
-		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
-		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
-		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +
-			fmt.Sprintf(app.ReleaseHelp, "lock", "NAME alone ends all entries of its owner."),
-		Example: "  berth lock release --owner 'order 66' --force",
 	})
 }

@@ -33,10 +33,8 @@ func Command(a *app.App) *cobra.Command {
   berth pool release proxies 10.0.0.1:3128 --force
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
-	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
-		restCommand(a), setCommand(a), releaseCommand(a), inspectCommand(a),
-		a.WantCommand(keyspace.Pool), a.PauseCommand(keyspace.Pool), a.UnpauseCommand(keyspace.Pool),
-		a.ExplainCommand(keyspace.Pool), a.SweepCommand(keyspace.Pool, "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
+	}, append(a.ActingCommands(keyspace.Pool), lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a),
+		replaceCommand(a), restCommand(a), setCommand(a), inspectCommand(a), a.ExplainCommand(keyspace.Pool), bindingCommand(a), checkCommand(a))...)
 }
 
 func lsCommand(a *app.App) *cobra.Command {

@@ -34,9 +34,7 @@ func Command(a *app.App) *cobra.Command {
   berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
   berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
-	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
-		a.WantCommand(keyspace.Sem), a.PauseCommand(keyspace.Sem), a.UnpauseCommand(keyspace.Sem),
-		a.ExplainCommand(keyspace.Sem), a.SweepCommand(keyspace.Sem, "permits and waiting claims"))
+	}, append(a.ActingCommands(keyspace.Sem), lsCommand(a), showCommand(a), resizeCommand(a), a.ExplainCommand(keyspace.Sem))...)
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -136,14 +134,5 @@ func resize(ctx context.Context, a *app.App, name string, capacity int, opts sem
 			return app.InFlags(err, "capacity", "CAPACITY")
 		}
 		return printResized(a, name, before, capacity, opts.Keep)
-	})
-}
-
-func releaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: keyspace.Sem}, &cobra.Command{
-		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
-		Short:   "End somebody's permits, or take somebody's claim out of the line",
-		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(app.ReleaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),
-		Example: "  berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force",
 	})
 }
