@@ -65,7 +65,7 @@ func (a *App) option() (rueidis.ClientOption, error) {
 	}
 	option, err := rueidis.ParseURL(text)
 	if err != nil {
-		return option, Usage("%s is neither a URL such as redis://host:6379/0 nor host:port; see 'berth --help' for the forms", source)
+		return option, Usage("%s is neither a URL such as redis://host:6379/0 nor host:port; see 'berth help flags' for the forms", source)
 	}
 	if err := checkParameters(source, text); err != nil {
 		return option, err

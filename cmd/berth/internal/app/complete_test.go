@@ -45,11 +45,11 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"gpu": {
 			"sem show", "sem resize", "sem explain", "sem sweep", "run --sem",
-			"lock show", "lock queue", "lock release", "lock extend", "run --lock",
+			"lock show", "lock release", "lock extend", "run --lock",
 		},
 		"proxies": {
 			"pool show", "pool next", "pool add", "pool rest", "pool check", "run --pool",
-			"pool binding ls", "pool binding set", "pool binding rm",
+			"pool binding ls", "pool binding set", "pool binding remove",
 		},
 	} {
 		for _, line := range lines {
@@ -64,7 +64,7 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 		require.Equal(t, []string{"a", "b"}, completed(t, url, append(append([]string{"pool"}, command...), "")...))
 	}
 	require.Equal(t, []string{"b"}, completed(t, url, "pool", "remove", "proxies", "a", ""))
-	for _, command := range []string{"set", "rm"} {
+	for _, command := range []string{"set", "remove"} {
 		require.Equal(t, []string{"customer", "shop"}, completed(t, url, "pool", "binding", command, "proxies", ""))
 	}
 	for _, line := range []string{"sem sweep gpu", "sem show gpu", "pool add proxies", "run --bind"} {

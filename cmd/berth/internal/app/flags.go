@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,6 +159,8 @@ func form(flag *pflag.Flag) string {
 		return "a time such as 500ms, 30s, 1h30m or 1d12h"
 	case "bool":
 		return "true or false"
+	case "kind":
+		return "one of " + strings.Join(kindWords, ", ")
 	default:
 		name, _ := pflag.UnquoteUsage(flag)
 		return name

@@ -17,7 +17,7 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	s := apptest.Server(t)
 	apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(t.Context(), "gpu", nil))(t)
 	for _, line := range []string{
-		"check", "check --json", "sem ls", "lock ls", "lock show gpu --json", "lock queue gpu", "pool ls", "pool add proxies a",
+		"check", "check --json", "sem ls", "lock ls", "lock show gpu --json", "pool ls", "pool add proxies a",
 		"swarm status", "swarm flush", "--version", "run --help",
 	} {
 		full := apptest.Got(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)

@@ -72,7 +72,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.NoError(t, redis.Do(ctx, keep).Error())
 	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "digest").Out, `: "line\n\x1b[2J\u009b2J\u202e`+strings.Repeat("x", 400)+`"`)
 	for _, line := range []string{
-		"sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "lock show plain", "lock show digest", "lock queue gpu",
+		"sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "lock show plain", "lock show digest",
 		"pool show gpu --all", "pool inspect gpu", "sem explain gpu", "lock explain gpu", "pool explain gpu", "explain --cycles",
 		"sem explain gpu " + evil, "sem release gpu " + evil + "2 --force", "lock show " + evil, "lock explain " + evil,
 	} {
@@ -99,7 +99,7 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	t.Parallel()
 	denied := apptest.Refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
 	for _, line := range []string{
-		"sem ls", "lock ls", "pool ls", "sem show x", "lock show x", "lock queue x", "pool show x", "pool inspect x", "lock explain x", "swarm status",
+		"sem ls", "lock ls", "pool ls", "sem show x", "lock show x", "pool show x", "pool inspect x", "lock explain x", "swarm status",
 	} {
 		args := strings.Fields(line)
 		for _, more := range [][]string{nil, {"--json"}} {

@@ -55,8 +55,8 @@ func (v *Verb) Set(word string) error {
 
 func (v *Verb) String() string { return "" } // the default is in the help
 
-// Type makes the value of --kind a word.
-func (v *Verb) Type() string { return "string" }
+// Type makes its errors say which kinds there are.
+func (v *Verb) Type() string { return "kind" }
 
 // bind adds --kind to a command at the top, with what is meant without it.
 func (v *Verb) bind(cmd *cobra.Command, otherwise string) {

@@ -117,11 +117,10 @@ func (a *App) OfName(
 	kind keyspace.Kind, cmd *cobra.Command, f func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error,
 ) *cobra.Command {
 	var page Paging
-	_, argument, _ := strings.Cut(cmd.Use, " ")
-	cmd.Args = Arguments(argument)
+	cmd.Args = Arguments("NAME")
 	cmd.ValidArgsFunction = Completing(a.Names(kind))
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(InFlags(CheckName(args[0]), "NAME", argument), page.Check()); err != nil {
+		if err := cmp.Or(CheckName(args[0]), page.Check()); err != nil {
 			return err
 		}
 		return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {

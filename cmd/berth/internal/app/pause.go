@@ -96,6 +96,8 @@ func (p *pausing) check(cmd *cobra.Command, args []string) error {
 		return Usage("--for D is missing: how long it is to be paused, such as 10m or 2h")
 	case p.all && !p.forced:
 		return NeedForce(false)
+	case p.pause != nil && (p.pause.Left <= 0 || p.pause.Left > act.MaxPause):
+		return berth.Invalid("--for", "%s is not above 0 and at most %s", p.pause.Left, act.MaxPause)
 	case p.pause != nil:
 		return settings.Text("--reason", p.pause.Reason)
 	}

@@ -96,10 +96,9 @@ func TestListingsOfNothing(t *testing.T) {
 	const none = `{"namespace": "shop", "items": [], "partial": false, "replica": false, "moving": false}`
 	at := regexp.MustCompile(`"at": "[^"]+",`)
 	for line, says := range map[string][2]string{
-		"sem ls":         {"No semaphore is in use in namespace shop.", none},
-		"lock ls":        {"No lock is held in namespace shop.", none},
-		"pool ls":        {"There is no pool in namespace shop.", none},
-		"lock queue gpu": {"Nobody waits for lock gpu in namespace shop.", `{"name": "gpu", ` + none[1:]},
+		"sem ls":  {"No semaphore is in use in namespace shop.", none},
+		"lock ls": {"No lock is held in namespace shop.", none},
+		"pool ls": {"There is no pool in namespace shop.", none},
 		"swarm status": {
 			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"nodes": [], "owners": [], "names": [], "waiters": []}}`,
 		},
@@ -146,13 +145,10 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
-	for _, command := range []string{"queue", "show"} {
-		got := apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "1")
-		require.Regexp(t, `(?s)AHEAD.*\n0 [^\n]*\n\.\.\. and 2 more\n$`, got.Out)
-		require.NotContains(t, apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "0").Out, "more")
-	}
-	queue := apptest.Read[inspect.Page[berth.Waiter]](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
-	require.Len(t, queue.Items, 2)
+	got := apptest.Call(t, s.URL(), "lock", "show", "gpu", "--limit", "1")
+	require.Regexp(t, `(?s)AHEAD.*\n0 [^\n]*\n\.\.\. and 2 more\n$`, got.Out)
+	require.NotContains(t, apptest.Call(t, s.URL(), "lock", "show", "gpu", "--limit", "0").Out, "more")
+	require.Len(t, apptest.Read[app.ShowDocument](t, apptest.Call(t, s.URL(), "lock", "show", "gpu", "--json", "--limit", "2").Out).Waiters, 2)
 
 	many := make([]string, 102)
 	for i := range many {
@@ -160,7 +156,7 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	}
 	pool := apptest.Filled(t, s, "proxies", many...)
 	apptest.Got(pool.Allocate(ctx, nil))(t)
-	got := apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all")
+	got = apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all")
 	require.Contains(t, got.Out, "\n100        -\n... and 1 more\n", "a screenful by default")
 	document := apptest.Read[app.ShowDocument](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
 	require.Len(t, document.Resources, len(many), "with --json all")

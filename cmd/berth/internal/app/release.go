@@ -134,7 +134,7 @@ func (r *releasing) read(cmd *cobra.Command, args []string, kind keyspace.Kind) 
 		}
 	}
 	if len(args) == 1 && kind != "" && kind != keyspace.Lock && !r.all && t.Owner == "" && t.Node == "" {
-		return Usage("%s is missing: what of %q to release; with --all all its holds end", strings.Trim(r.parts(kind), "{}"), t.Name)
+		return Usage("%s is missing: what of %q to release; with --all all its holds end", strings.ReplaceAll(strings.Trim(r.parts(kind), "{}"), "|", "or"), t.Name)
 	}
 	return nil
 }

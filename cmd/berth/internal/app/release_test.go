@@ -27,7 +27,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	for range 2 {
 		permits = append(permits, apptest.Got(sem.Acquire(context.Background(), nil))(t))
 	}
-	require.Equal(t, apptest.Outcome(0, "gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
+	require.Equal(t, apptest.Outcome(0, "semaphore gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 	for _, permit := range permits {
 		apptest.Ends(t, permit)
 	}
@@ -48,7 +48,7 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 		waited <- err
 	}()
 	id := apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
-	require.Equal(t, apptest.Outcome(0, "gpu: claim "+id+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
+	require.Equal(t, apptest.Outcome(0, "lock gpu: claim "+id+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
 	var refused *berth.AcquireError
 	require.ErrorAs(t, <-waited, &refused)
 	require.Equal(t, berth.ReasonGone, refused.Reason)
@@ -104,7 +104,7 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			if kind == "lock" {
 				one = "ann-one"
 			}
-			require.Equal(t, apptest.Outcome(0, one+": 1 claim released\n", ""), release(one, "--owner", "ann"))
+			require.Equal(t, apptest.Outcome(0, nouns+" "+one+": 1 claim released\n", ""), release(one, "--owner", "ann"))
 			apptest.Ends(t, holds["ann"][0])
 			require.NoError(t, holds["ann"][1].Err())
 			require.Equal(t, apptest.Outcome(1, "", `berth: owner "ann" neither holds `+nouns+` "`+one+`" in namespace "berth" nor waits for it`+"\n"), release(one, "--owner", "ann"))
@@ -154,7 +154,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 		t.Helper()
 		return apptest.Call(t, s.URL(), append([]string{"pool", "release", "proxies", "--force"}, args...)...)
 	}
-	require.Equal(t, apptest.Outcome(0, "proxies: 2 claims on a released\n", ""), release("a"))
+	require.Equal(t, apptest.Outcome(0, "pool proxies: 2 claims on a released\n", ""), release("a"))
 	apptest.Ends(t, holds["a"][0])
 	apptest.Ends(t, holds["a"][1])
 	require.NoError(t, holds["b"][0].Err())
@@ -163,9 +163,9 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
 	require.JSONEq(t, `{"namespace": "berth", "kind": "pool", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").Out)
 	apptest.Ends(t, holds[like][0])
-	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim on "+text.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", text.Quoted(apptest.Wild)))
+	require.Equal(t, apptest.Outcome(0, "pool proxies: 1 claim on "+text.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", text.Quoted(apptest.Wild)))
 	apptest.Ends(t, holds[apptest.Wild][0])
-	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
+	require.Equal(t, apptest.Outcome(0, "pool proxies: 1 claim released\n", ""), release("--all"), "the whole pool")
 	apptest.Ends(t, holds["b"][0])
 }
 
@@ -258,7 +258,7 @@ func TestWantAsksForHoldsBack(t *testing.T) {
 		permits = append(permits, apptest.Got(sem.Acquire(apptest.Owned("ann"), nil))(t))
 	}
 	claim := permits[0].ID()
-	require.Equal(t, apptest.Outcome(0, "gpu: 1 hold wanted back\n", ""), apptest.Call(t, s.URL(), "sem", "want", "gpu", claim))
+	require.Equal(t, apptest.Outcome(0, "semaphore gpu: 1 hold wanted back\n", ""), apptest.Call(t, s.URL(), "sem", "want", "gpu", claim))
 	require.NoError(t, permits[0].Renew(context.Background()))
 	<-permits[0].Wanted()
 	require.Contains(t, apptest.Call(t, s.URL(), "sem", "show", "gpu").Out, ", wanted ")

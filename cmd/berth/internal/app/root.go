@@ -43,6 +43,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	root.SetArgs(args)
 	root.SetIn(in)
 	completionCommand(root, a.Out)
+	helpCommand(root)
 	root.SetErr(errs)
 	var unknown error // a command whose help was asked for
 	help := root.HelpFunc()
@@ -95,29 +96,6 @@ const rootExamples = `  berth demo
   berth lock show nightly
   berth check --redis rediss://user:password@redis.example.com:6380`
 
-const redisHelp = `The server is given by --redis or by the variable BERTH_REDIS; the flag counts
-first. The password is better in BERTH_REDIS or in BERTH_REDIS_PASSWORD, which counts
-where the URL has none; it is never printed.
-
-  host or host:port                            as redis://host:port
-  redis://[user:password@]host[:port][/db]     also valkey://
-  rediss://...                                 TLS; also valkeys://
-  redis://host:6379?addr=host2:6379            Cluster: any of its nodes, also just one
-  redis://host:26379?master_set=mymaster&addr=host2:26379
-                                               Sentinel: user and password are those
-                                               of the server behind it
-  unix:///path/to/redis.sock?db=1
-
-Further parameters: db, dial_timeout (default 5s) and write_timeout, client_name,
-protocol=2 (RESP2), skip_verify (TLS without checking the certificate), max_retries,
-client_cache; others are refused. Special characters in a password in the URL are
-percent-encoded: @ is %40, / is %2F.
-
-Exit codes: 0 all is well, 1 not as it should be, 64 wrong usage, 65 what is stored
-is damaged, 66 a file cannot be read, 69 the server cannot be reached or refuses, 74
-the output cannot be written; those of run are in 'berth run --help'.
-`
-
 func (a *App) root() *cobra.Command {
 	var asked bool
 	root := &cobra.Command{
@@ -145,9 +123,9 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, ps, top, explain, pause, unpause, drain, check and version)")
-	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
-	root.AddCommand(a.checkCommand(), a.explainCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
+	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter and web")
+	root.SetUsageFunc(printUsage)
+	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.explainCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
 	root.AddCommand(a.ActingCommands("")...)
 	return root
 }

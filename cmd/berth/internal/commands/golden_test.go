@@ -21,7 +21,7 @@ import (
 // shown are the commands that read.
 var shown = []string{
 	"sem ls", "sem show gpu", "sem show paused", "sem show disk", "sem explain gpu", "sem explain paused",
-	"lock ls", "lock show nightly", "lock show digest", "lock show report", "lock show migration", "lock show none", "lock queue nightly",
+	"lock ls", "lock show nightly", "lock show digest", "lock show report", "lock show migration", "lock show none",
 	"lock explain table-a", "lock explain backup",
 	"pool ls", "pool show proxies", "pool show proxies --all", "pool show accounts", "pool show none",
 	"pool show proxies bound --bindings", "pool show proxies resting", "pool explain proxies", "pool explain mailboxes",
@@ -34,8 +34,8 @@ var changing = []string{
 	"sem resize gpu 4 --keep", "sem pause gpu --for 1h --reason why", "sem unpause gpu", "sem want gpu", "sem sweep",
 	"lock extend migration --by 10m --force", "lock extend table-a --by 10m --force", "lock release migration --force",
 	"pool add proxies new free", "pool rest proxies free --for 10m --reason tired", "pool remove proxies new", "pool replace accounts x y",
-	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies bound --sharers 2",
-	"pool binding set proxies user-2 free", "pool binding rm proxies user-2", "pool release accounts x --force",
+	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies bound --max-sharers 2",
+	"pool binding set proxies user-2 free", "pool binding remove proxies user-2", "pool release accounts x --force",
 	"drain --label none --stop", "swarm flush", "lock want nightly", "pool want proxies",
 }
 

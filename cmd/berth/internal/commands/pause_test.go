@@ -13,15 +13,15 @@ import (
 
 func TestPauseAndUnpause(t *testing.T) {
 	t.Parallel()
-	for _, group := range []string{"sem", "lock", "pool"} {
+	for group, noun := range map[string]string{"sem": "semaphore", "lock": "lock", "pool": "pool"} {
 		url := apptest.Server(t).URL()
-		require.Equal(t, apptest.Outcome(0, "gpu: paused for 2h00m: \"a\\nb\"\n", ""),
+		require.Equal(t, apptest.Outcome(0, noun+" gpu: paused for 2h00m: \"a\\nb\"\n", ""),
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "2h", "--reason", "a\nb"))
-		require.Equal(t, apptest.Outcome(0, "gpu: paused for 1m00s\n", ""), apptest.Call(t, url, group, "pause", "gpu", "--for", "1m"))
-		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pause": {"leftMs": 90000, "reason": "why"}}`,
+		require.Equal(t, apptest.Outcome(0, noun+" gpu: paused for 1m00s\n", ""), apptest.Call(t, url, group, "pause", "gpu", "--for", "1m"))
+		require.JSONEq(t, `{"namespace": "berth", "kind": "`+group+`", "name": "gpu", "pause": {"leftMs": 90000, "reason": "why"}}`,
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "90s", "--reason", "why", "--json").Out)
-		require.Equal(t, apptest.Outcome(0, "gpu: no longer paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
-		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pause": null}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
+		require.Equal(t, apptest.Outcome(0, noun+" gpu: no longer paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
+		require.JSONEq(t, `{"namespace": "berth", "kind": "`+group+`", "name": "gpu", "pause": null}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
 	}
 }
 

@@ -55,13 +55,13 @@ func bindingCommand(a *app.App) *cobra.Command {
 'berth run --pool POOL --bind BINDING'.`,
 		Example: `  berth pool binding ls proxies
   berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d
-  berth pool binding rm proxies customer-7`,
-	}, bindingLsCommand(a), bindingSetCommand(a), bindingRmCommand(a))
+  berth pool binding remove proxies customer-7`,
+	}, bindingLsCommand(a), bindingSetCommand(a), bindingRemoveCommand(a))
 }
 
 func bindingLsCommand(a *app.App) *cobra.Command {
 	return a.OfName(keyspace.Pool, &cobra.Command{
-		Use:     "ls POOL",
+		Use:     "ls NAME",
 		Short:   "List the bindings of a pool",
 		Long:    "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
 		Example: "  berth pool binding ls proxies",
@@ -82,20 +82,20 @@ func bindingSetCommand(a *app.App) *cobra.Command {
 	var opts allocator.BindOptions
 	var quoted bool
 	cmd := &cobra.Command{
-		Use:   "set POOL BINDING RESOURCE [--for D]",
+		Use:   "set NAME BINDING RESOURCE [--for D]",
 		Short: "Bind a name to a resource",
 		Long: `Bind a name to a resource, in place of the one that it was bound to. Who holds that
 keeps it.
 
 Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 		Example:           "  berth pool binding set proxies customer-7 10.0.0.1:3128 --for 1d",
-		Args:              app.Arguments("POOL", "BINDING", "RESOURCE"),
+		Args:              app.Arguments("NAME", "BINDING", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf, a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, failed := app.KeyArgument("BINDING", args[1], quoted)
 			resource, err := app.KeyArgument("RESOURCE", args[2], quoted)
 			if opts.BindFor <= 0 {
-				err = cmp.Or(err, berth.Invalid("--for", "%s is not above 0; 'berth pool binding rm' ends a binding", opts.BindFor))
+				err = cmp.Or(err, berth.Invalid("--for", "%s is not above 0; 'berth pool binding remove' ends a binding", opts.BindFor))
 			}
 			if err := cmp.Or(failed, err); err != nil {
 				return err
@@ -119,15 +119,15 @@ Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 	return cmd
 }
 
-func bindingRmCommand(a *app.App) *cobra.Command {
+func bindingRemoveCommand(a *app.App) *cobra.Command {
 	var quoted bool
 	cmd := &cobra.Command{
-		Use:   "rm POOL BINDING",
+		Use:   "remove NAME BINDING",
 		Short: "End a binding",
 		Long: `End a binding. Who holds its resource keeps it. One that is not there is none too
 many: the exit code is 0.`,
-		Example:           "  berth pool binding rm proxies customer-7",
-		Args:              app.Arguments("POOL", "BINDING"),
+		Example:           "  berth pool binding remove proxies customer-7",
+		Args:              app.Arguments("NAME", "BINDING"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			binding, err := app.KeyArgument("BINDING", args[1], quoted)
@@ -150,11 +150,9 @@ many: the exit code is 0.`,
 	return cmd
 }
 
-func checkPool(name string) error { return app.InFlags(app.CheckName(name), "NAME", "POOL") }
-
-// withBound connects, and calls f with a pool, for a command whose argument is POOL.
+// withBound connects, and calls f with a pool, whose name is right.
 func withBound(ctx context.Context, a *app.App, name string, f func(context.Context, *allocator.Pool[string]) error) error {
-	if err := checkPool(name); err != nil {
+	if err := app.CheckName(name); err != nil {
 		return err
 	}
 	return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error { return f(ctx, poolOf(n, name)) })

@@ -37,11 +37,11 @@ type checking struct {
 func checkCommand(a *app.App) *cobra.Command {
 	var c checking
 	cmd := &cobra.Command{
-		Use:   "check POOL --exec CMD",
+		Use:   "check NAME --exec CMD",
 		Short: "Check each free resource by a command, let what fails rest",
 		Long: `Run a command by the shell for each free resource of a pool, and let a resource rest
 for which it fails. The command finds the resource in BERTH_RESOURCE and the pool in
-BERTH_POOL, and holds the resource while it runs. A command that ends with another
+BERTH_NAME, and holds the resource while it runs. A command that ends with another
 code than 0, or that has not ended within --timeout and is killed with all that it has
 started, has failed; the reason of the rest is the code, and the last line that the
 command wrote on stderr. Resources that are leased or rest, and those that somebody
@@ -49,10 +49,10 @@ waits for, are skipped.
 
 Exit code 1: a resource has failed, or the pool has no resources.`,
 		Example:           `  berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com' --workers 8`,
-		Args:              app.Arguments("POOL"),
+		Args:              app.Arguments("NAME"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkPool(args[0]), c.check()); err != nil {
+			if err := cmp.Or(app.CheckName(args[0]), c.check()); err != nil {
 				return err
 			}
 			return checkAll(cmd.Context(), a, args[0], c)
@@ -160,7 +160,7 @@ func checkOne(ctx context.Context, shell string, c checking, name, resource stri
 		return errors.New("it has a NUL byte, which BERTH_RESOURCE cannot have"), nil
 	}
 	cmd := exec.Command(shell, "-c", c.command)
-	cmd.Env = append(os.Environ(), "BERTH_POOL="+name, "BERTH_RESOURCE="+resource)
+	cmd.Env = append(os.Environ(), "BERTH_NAME="+name, "BERTH_RESOURCE="+resource)
 	said, errs, err := os.Pipe()
 	if err != nil {
 		return nil, app.NotRun(err)

@@ -14,6 +14,6 @@ func Documents() map[string]any {
 		"pool add": app.Named[allocator.Change]{}, "pool remove": app.Named[allocator.Change]{}, "pool replace": app.Named[allocator.Change]{},
 		"pool rest": app.Named[allocator.ResourceInfo]{}, "pool set": app.Named[setDocument]{}, "pool inspect": app.Named[allocator.Inspection]{},
 		"pool check": app.Named[healthDocument]{}, "pool binding ls": app.Named[inspect.Page[berth.Binding]]{},
-		"pool binding set": app.Named[berth.Binding]{}, "pool binding rm": app.Named[unboundDocument]{},
+		"pool binding set": app.Named[berth.Binding]{}, "pool binding remove": app.Named[unboundDocument]{},
 	}
 }

@@ -308,7 +308,7 @@ func TestAPoolIsCheckedByACommand(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "leased", "good", "bad", "mute", "also good", "nul\x00")
 	require.Equal(t, "leased", apptest.Got(pool.Allocate(ctx, nil))(t).Resource())
 	got := checked(t, s.URL(), "--workers", "2", "--rest", "1d", "--exec",
-		`echo "$BERTH_POOL/$BERTH_RESOURCE"; case $BERTH_RESOURCE in *good) ;; bad) echo first >&2; echo "answers	429 " >&2; echo >&2; exit 3;; *) kill -9 $$;; esac`)
+		`echo "$BERTH_NAME/$BERTH_RESOURCE"; case $BERTH_RESOURCE in *good) ;; bad) echo first >&2; echo "answers	429 " >&2; echo >&2; exit 3;; *) kill -9 $$;; esac`)
 	require.Equal(t, 1, got.Code, got.Err)
 	require.Equal(t, "berth: of pool \"proxies\" in namespace \"berth\" 3 resources have failed\n", got.Err)
 	lines := strings.Split(got.Out, "\n")

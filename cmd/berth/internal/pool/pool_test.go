@@ -144,7 +144,7 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 		return apptest.Call(t, s.URL(), append([]string{"pool"}, args...)...)
 	}
 	wild := []string{"--quoted", "proxies", text.Quoted(apptest.Wild)}
-	require.Equal(t, apptest.Outcome(0, "proxies: cooldown 30s, 2 sharers\n", ""), berthPool("set", "proxies", "--cooldown", "30s", "--sharers", "2"))
+	require.Equal(t, apptest.Outcome(0, "proxies: cooldown 30s, 2 sharers\n", ""), berthPool("set", "proxies", "--cooldown", "30s", "--max-sharers", "2"))
 	all := "most recent first, cooldown 30s, 2 sharers, bindings forever, leases up to 1m00s, holds without limit\n"
 	require.Equal(t, apptest.Outcome(0, "proxies: "+all, ""),
 		berthPool("set", "proxies", "--policy", "most-recent", "--bind-for", "forever", "--max-lease", "1m", "--max-hold", "forever"))
@@ -163,8 +163,8 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 	require.Contains(t, berthPool(append([]string{"show", "--json"}, wild...)...).Out, `"cooldownMs": 0`)
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies"}`, berthPool("set", "proxies", "--reset", "--json").Out)
 	require.Equal(t, apptest.Outcome(0, "proxies: nothing is set\n", ""), berthPool("set", "proxies", "--reset"))
-	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), berthPool("set", "proxies", "gone", "--sharers", "1"))
-	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--sharers", "3"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), berthPool("set", "proxies", "gone", "--max-sharers", "1"))
+	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--max-sharers", "3"))
 	require.Equal(t, apptest.Outcome(0, "later: 0 resources, 0 free, 0 leased, 0 resting, waiting 0\nset by an operator: 3 sharers\n", ""), berthPool("show", "later"))
 }
 
@@ -227,9 +227,9 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 
 	require.Regexp(t, `^BINDING +RESOURCE +LEFT\nb +a +(1h00m|59m\d\ds)\n"c\\x1b\[2J\\xff" +"c\\x1b\[2J\\xff" +forever\n\.\.\. and 1 more\n$`, binding("ls", "proxies", "--limit", "2").Out)
 
-	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a no more\n", ""), binding("rm", "proxies", "b"))
-	require.Equal(t, apptest.Outcome(0, "proxies: b was not bound\n", ""), binding("rm", "proxies", "b"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("rm", "proxies", "b", "--json").Out)
+	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a no more\n", ""), binding("remove", "proxies", "b"))
+	require.Equal(t, apptest.Outcome(0, "proxies: b was not bound\n", ""), binding("remove", "proxies", "b"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("remove", "proxies", "b", "--json").Out)
 	left := apptest.Read[inspect.Page[berth.Binding]](t, binding("ls", "proxies", "--json").Out).Items
 	require.Len(t, left, 2)
 	require.Equal(t, "customer", left[1].Name)

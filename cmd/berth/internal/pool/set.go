@@ -35,10 +35,10 @@ func setCommand(a *app.App) *cobra.Command {
 themselves: --cooldown from the next return on, --policy with the next grant, --bind-for
 with the next binding, --max-lease and --max-hold with the next call. A call that asks for
 more than a limit is refused; one that asks for none goes by it, and hears within a minute
-that it is higher or gone. --sharers counts for all resources; nobody loses a hold by it.
+that it is higher or gone. --max-sharers counts for all resources; nobody loses a hold by it.
 What is not named stays as it is. The pool need not have resources yet.
 
-With RESOURCE set what that one has of its own: --cooldown, --sharers and --bind-for. It
+With RESOURCE set what that one has of its own: --cooldown, --max-sharers and --bind-for. It
 goes with the resource.
 
 --reset takes back what is not named: then the pool goes by what processes say, and the
@@ -47,7 +47,7 @@ have. A pool of which something is set is never forgotten.
 
 Exit code 1: the resource is not in the pool, or another operator has changed the same
 meanwhile; then nothing is changed.`,
-		Example: `  berth pool set proxies --cooldown 30s --sharers 2
+		Example: `  berth pool set proxies --cooldown 30s --max-sharers 2
   berth pool set proxies 10.0.0.1:3128 --cooldown 5m
   berth pool set proxies --reset`,
 		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
@@ -67,7 +67,7 @@ meanwhile; then nothing is changed.`,
 	}
 	flags := cmd.Flags()
 	app.TimeVar(flags, &s.Cooldown, "cooldown", 0, "how long a resource rests after each hold, 0 for not at all")
-	flags.IntVar(&s.MaxSharers, "sharers", 0, "how many may hold one resource at once, 1 to 100")
+	flags.IntVar(&s.MaxSharers, "max-sharers", 0, "how many may hold one resource at once, 1 to 100")
 	flags.StringVar(&policy, "policy", "", "which free resource comes next: "+strings.Join(policyWords(), ", "))
 	app.EndlessVar(flags, &s.BindFor, "bind-for", 0, "how long a binding lasts where nobody says, or forever")
 	app.EndlessVar(flags, &s.MaxLease, "max-lease", 0, "the longest lease that a call may ask for, or forever for no limit")
@@ -89,7 +89,7 @@ func policyWords() []string {
 // checkSet looks at the flags, and completes the settings.
 func checkSet(s *allocator.Settings, policy string, own bool, given func(string) bool) error {
 	some := s.Reset
-	for _, flag := range []string{"cooldown", "sharers", "policy", "bind-for", "max-lease", "max-hold"} {
+	for _, flag := range []string{"cooldown", "max-sharers", "policy", "bind-for", "max-lease", "max-hold"} {
 		some = some || given(flag)
 		if own && given(flag) && slices.Contains([]string{"policy", "max-lease", "max-hold"}, flag) {
 			return berth.Invalid("--"+flag, "a RESOURCE has none of its own: it is asked for before the resource is known")
@@ -97,11 +97,11 @@ func checkSet(s *allocator.Settings, policy string, own bool, given func(string)
 	}
 	switch {
 	case !some:
-		return app.Usage("there is nothing to set: --cooldown, --sharers, --policy, --bind-for, --max-lease, --max-hold or --reset")
+		return app.Usage("there is nothing to set: --cooldown, --max-sharers, --policy, --bind-for, --max-lease, --max-hold or --reset")
 	case s.Cooldown < 0:
 		return berth.Invalid("--cooldown", "%s is below 0; 0 is no rest", s.Cooldown)
-	case given("sharers") && s.MaxSharers < 1:
-		return berth.Invalid("--sharers", "%d is not within 1 to 100", s.MaxSharers)
+	case given("max-sharers") && s.MaxSharers < 1:
+		return berth.Invalid("--max-sharers", "%d is not within 1 to 100", s.MaxSharers)
 	case given("bind-for") && s.BindFor <= 0:
 		return berth.Invalid("--bind-for", "%s is not above 0", s.BindFor)
 	case given("max-lease") && s.MaxLease <= 0:
@@ -128,7 +128,7 @@ func set(ctx context.Context, a *app.App, name, resource string, s allocator.Set
 			return a.Absent(name, resource)
 		}
 		if err != nil {
-			return app.InFlags(err, "Cooldown", "--cooldown", "MaxSharers", "--sharers", "BindFor", "--bind-for",
+			return app.InFlags(err, "Cooldown", "--cooldown", "MaxSharers", "--max-sharers", "BindFor", "--bind-for",
 				"MaxLease", "--max-lease", "MaxHold", "--max-hold", "resource", "RESOURCE")
 		}
 		if resource != "" {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,15 +26,28 @@ const runHelp = `Wait in line for a permit of a semaphore, for locks, or for a r
 run the command under it, and give it back when the command ends. Or run the command
 once in each period, whoever asks.
 
+SEMAPHORE
 A semaphore lets in as many as its capacity. The first to use a name stores the
 capacity. A run without --capacity uses the stored one. A run with another one uses
 the stored one too, and warns; 'berth sem resize' changes it.
 
+LOCK
 A lock lets in one. With several --lock the command gets all of them or none; they are
 taken in one order everywhere, so that two such runs never wait for each other. The
 loss of one ends the command, and --max-hold counts from the first. Semaphores, locks
 and pools of the same name have nothing to do with each other.
 
+With --owner a run may enter a lock that the same owner holds: --conflict work runs
+the command at once, extend does too and lengthens the owner's hold by the lease, wait
+stands in line behind that hold, and fail, the default, ends with exit code 75. A
+nested run does not take BERTH_OWNER by itself; it has to say so:
+
+  berth run --lock nightly --owner "$(uuidgen)" -- ./nightly.sh    # and in there:
+  berth run --lock nightly --owner "$BERTH_OWNER" --conflict work -- ./step.sh
+
+An owner must be unique to one run of work: whoever names the same owner enters too.
+
+POOL
 A pool has resources, which 'berth pool add' gives it. The command gets the one that
 came back first. With --bind it gets the one that was bound to that name, if it is
 free; else another one, which is bound from then on. With --bind-wait it waits so long
@@ -46,6 +60,7 @@ worn out lets it rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
 
+ONCE
 With --once the command runs if nobody has done it yet in the period that it is now by
 the server's clock, and nobody is at it; else berth says so and ends at once with exit
 code 0 (77 with --strict). It is done when a command has ended with 0. With --wait it
@@ -64,33 +79,16 @@ give --offset 0. Give --wait, so that another machine takes over:
   0 * * * * berth run --once digest --every 1h --wait 15m -- ./digest.sh
 
 The runs of --once NAME stand under the lock NAME: 'berth lock show NAME' also says what
-became of the newest, and 'berth lock pause' and 'release' are for them too.
+became of the newest, and 'berth pause' and 'release' are for them too.
 
-The command finds in its environment:
-  BERTH_NAME      the name of the semaphore, the lock or the pool
-  BERTH_CLAIM     the id of its claim
-  BERTH_FENCE     the number of its grant, higher than all before; pass it on to
-                  what the name protects, and refuse lower ones there
-  BERTH_FENCES    the same as a JSON object, name to number as text:
-                  {"nightly":"1764000000000000"}
-  BERTH_RESOURCE  the key of its resource, where that is of a pool
-  BERTH_OWNER     the owner, where --owner gives one
-  BERTH_PERIOD    when the period starts, such as 2026-01-01T00:30:00Z, with --once
-  BERTH_ATTEMPT   which run of the period this is, from 1, with --once
-With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
-would not fit all locks. It finds BERTH_REDIS without the password in it, and no
-BERTH_REDIS_PASSWORD, unless --pass-redis-env is set.
+WAITING
+Before the wait, berth looks for the command and connects, for up to dial_timeout of the
+URL (5s by default), or up to --wait if that is shorter. After 5s of waiting, and then
+ever more seldom, a line says who holds and for how long (not with --quiet). If the
+server does not answer, or refuses as a replica does, a line says so after a few seconds
+and then each minute; the wait goes on.
 
-With --owner a run may enter a lock that the same owner holds: --conflict work runs
-the command at once, extend does too and lengthens the owner's hold by the lease, wait
-stands in line behind that hold, and fail, the default, ends with exit code 75. A
-nested run does not take BERTH_OWNER by itself; it has to say so:
-
-  berth run --lock nightly --owner "$(uuidgen)" -- ./nightly.sh    # and in there:
-  berth run --lock nightly --owner "$BERTH_OWNER" --conflict work -- ./step.sh
-
-An owner must be unique to one run of work: whoever names the same owner enters too.
-
+HOLDING
 The hold is a lease that berth renews while the command runs. If renewals fail until the
 lease is almost over, the command gets SIGTERM one grace before the lease ends and
 SIGKILL when the lease ends: the command is gone before anybody else is let in. The
@@ -98,7 +96,7 @@ same goes for the end of a lease with --no-renew, and of --max-hold. If the serv
 that the hold is over, or somebody else has released it, SIGTERM comes at once and
 SIGKILL one grace later.
 
-If somebody asks for the hold back ('berth sem want', or a claim that waits with WantAfter), a
+If somebody asks for the hold back ('berth want', or a claim that waits with WantAfter), a
 line says so, and the command gets the signal of --on-wanted, once. The hold goes on: the
 command ends by itself when it can.
 
@@ -117,13 +115,23 @@ ends with its lease, and the exit code stays that of the command. With --once th
 may run again then. A --once command that fails after berth was asked to end, as by a
 reboot, has used no attempt.
 
-Before the wait, berth looks for the command and connects, for up to dial_timeout of the
-URL (5s by default), or up to --wait if that is shorter. After 5s of waiting, and then
-ever more seldom, a line says who holds and for how long (not with --quiet). If the
-server does not answer, or refuses as a replica does, a line says so after a few seconds
-and then each minute; the wait goes on.
+ENVIRONMENT
+The command finds:
+  BERTH_NAME      the name of the semaphore, the lock or the pool
+  BERTH_CLAIM     the id of its claim
+  BERTH_FENCE     the number of its grant, higher than all before; pass it on to
+                  what the name protects, and refuse lower ones there
+  BERTH_FENCES    the same as a JSON object, name to number as text:
+                  {"nightly":"1764000000000000"}
+  BERTH_RESOURCE  the key of its resource, where that is of a pool
+  BERTH_OWNER     the owner, where --owner gives one
+  BERTH_PERIOD    when the period starts, such as 2026-01-01T00:30:00Z, with --once
+  BERTH_ATTEMPT   which run of the period this is, from 1, with --once
+With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
+would not fit all locks. It finds BERTH_REDIS without the password in it, and no
+BERTH_REDIS_PASSWORD, unless --pass-redis-env is set.
 
-Exit codes:
+EXIT CODES
   that of the command, or 128+n if signal n ended it
   64    wrong usage
   67    what --resource names is not in the pool, or has left it during the wait; the
@@ -254,6 +262,9 @@ func Command(a *app.App) *cobra.Command {
 	flags.StringVar(&o.onWanted, "on-wanted", "", "`SIGNAL` for the command when somebody asks for the hold back, such as TERM or USR1 (default a line alone)")
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.passEnv, "pass-redis-env", false, "hand the password in BERTH_REDIS and BERTH_REDIS_PASSWORD on to the command")
+	for _, group := range flagGroups {
+		app.FlagGroup(cmd, group.heading, strings.Fields(group.flags)...)
+	}
 	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.Names(keyspace.Sem))) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("once", app.Completing(a.Names(keyspace.Lock)))
 	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.Names(keyspace.Lock)))
@@ -271,6 +282,17 @@ func Command(a *app.App) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(words(accesses), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("conflict", cobra.FixedCompletions(words(conflicts), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// flagGroups are the headings of the flags.
+var flagGroups = []struct{ heading, flags string }{
+	{"What to wait for", "sem lock pool once"},
+	{"Semaphore", "capacity weight"},
+	{"Lock", "access conflict"},
+	{"Pool", "bind bind-for bind-wait resource quoted cooldown"},
+	{"Once", "every offset attempts retry-after strict"},
+	{"Waiting", "wait try priority quiet"},
+	{"Holding", "lease no-renew max-hold grace on-wanted owner meta pass-redis-env"},
 }
 
 // accesses are what --access may be, conflicts what --conflict may be.
