@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -177,43 +176,6 @@ func Waits(n *berth.Name) (longest *berth.Waiter) {
 
 // Waited is how long that one has waited, 0 for nobody.
 func Waited(n *berth.Name) time.Duration { return cmp.Or(Waits(n), &berth.Waiter{}).Waited }
-
-// Order is how names may be sorted.
-type Order struct {
-	Name    string // as a flag has it
-	Says    string
-	compare func(a, b *berth.Name) int
-}
-
-// Orders are the orders. Names that are alike in one stand by name.
-var Orders = []Order{
-	{"state", "the worst first", func(a, b *berth.Name) int {
-		return cmp.Or(a.Trouble.Level.Compare(b.Trouble.Level), cmp.Compare(b.Live(), a.Live()), cmp.Compare(Waited(b), Waited(a)))
-	}},
-	{"name", "by name", func(*berth.Name, *berth.Name) int { return 0 }},
-	{"held", "most held first", func(a, b *berth.Name) int {
-		return cmp.Compare(max(b.Held, b.Holders), max(a.Held, a.Holders)) // weights of a semaphore, sharers of a pool
-	}},
-	{"share", "largest share first", func(a, b *berth.Name) int { return cmp.Compare(b.Share(), a.Share()) }},
-	{"waiting", "most waiting first", func(a, b *berth.Name) int {
-		return cmp.Or(cmp.Compare(b.Live(), a.Live()), cmp.Compare(Waited(b), Waited(a)))
-	}},
-	{"wait", "longest wait first", func(a, b *berth.Name) int { return cmp.Compare(Waited(b), Waited(a)) }},
-	{"hold", "longest hold first", func(a, b *berth.Name) int { return cmp.Compare(b.Oldest, a.Oldest) }},
-}
-
-// Sort sorts names.
-func (o Order) Sort(all []berth.Name) {
-	slices.SortStableFunc(all, func(a, b berth.Name) int {
-		return cmp.Or(o.compare(&a, &b), strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-}
-
-// OrderOf is the order of this name.
-func OrderOf(name string) (Order, bool) {
-	i := slices.IndexFunc(Orders, func(o Order) bool { return o.Name == name })
-	return Orders[max(i, 0)], i >= 0
-}
 
 // Paused says in a sentence's end that a name is paused; "" for one that is not.
 func Paused(p *berth.Pause) string {
