@@ -44,7 +44,7 @@ func TestWhoWaitsLongest(t *testing.T) {
 func TestAColumnOfAClaimThatNeitherHoldsNorWaitsIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []keyspace.Kind{"", keyspace.Sem, keyspace.Lock, keyspace.Pool} {
-		require.NotPanics(t, func() { Claims.Table([]Claim{{Claim: inspect.Claim{Kind: kind}}}) }, kind)
+		require.NotPanics(t, func() { Claims.Cells([]Claim{{Claim: inspect.Claim{Kind: kind}}}) }, kind)
 	}
 }
 
@@ -55,4 +55,22 @@ func TestAReplicaSaysOfNobodyThatItIsOverdue(t *testing.T) {
 	require.Equal(t, "a, overdue", by.Cell(&n).String())
 	n.Replica = true
 	require.Equal(t, "a", by.Cell(&n).String())
+}
+
+// A lock is held for so long, a pool by so many.
+func TestWhatIsHeldMostOfALockAndOfAPool(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
+		all := []berth.Name{
+			{Kind: kind, Name: "c", Held: 1, Oldest: 2, Holders: 3},
+			{Kind: kind, Name: "a", Held: 1, Holders: 1},
+			{Kind: kind, Name: "b", Held: 1, Oldest: 1, Holders: 2},
+		}
+		for _, o := range Orders {
+			if o.Name == "held" {
+				o.Sort(all)
+			}
+		}
+		require.Equal(t, []string{"c", "b", "a"}, []string{all[0].Name, all[1].Name, all[2].Name}, kind)
+	}
 }

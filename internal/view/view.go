@@ -103,15 +103,6 @@ func (c Columns[T]) Cells(all []T) (shown Columns[T], rows [][]Cell) {
 	return shown, rows
 }
 
-// Table is a table of text: its heading, and a row for each.
-func (c Columns[T]) Table(all []T) (heading []string, table [][]string) {
-	shown, cells := c.Cells(all)
-	for _, row := range cells {
-		table = append(table, rows(row, func(cell *Cell) string { return cell.String() }))
-	}
-	return rows(shown, func(column *Column[T]) string { return column.Head }), table
-}
-
 // Part is these columns in a table of rows that have such a row in them.
 func Part[R, T any](c Columns[T], of func(*R) *T) (all Columns[R]) {
 	for _, c := range c {

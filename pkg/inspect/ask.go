@@ -30,7 +30,9 @@ func (r *Reader) Explain(ctx context.Context, kind keyspace.Kind, name, claim st
 	if err != nil {
 		return Explanation{}, err
 	}
-	return explain(s, claim), nil
+	e := explain(s, claim)
+	e.Trouble = s.trouble()
+	return e, nil
 }
 
 // snapshot reads all that an explanation goes by.

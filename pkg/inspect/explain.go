@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -23,6 +24,8 @@ type Explanation struct {
 	Partial bool `json:"partial"`
 	// Moving says that claims moved while it was read.
 	Moving bool `json:"moving"`
+	// Trouble is that of the name; only Reader.Explain tells it, and it knows of no cycle.
+	Trouble berth.Trouble `json:"trouble,omitzero"`
 	// Reasons say why, the decisive one first. There is at least one.
 	Reasons []Reason `json:"reasons"`
 	// Blockers are who is in the way: those that have held longest, at most 10; More is how many were left out.

@@ -17,6 +17,6 @@ var (
 
 // PrintClaims shows who holds a name and who waits for it.
 func (a *App) PrintClaims(kind keyspace.Kind, name string, holders []berth.Holder, waiters []berth.Waiter, most int) error {
-	return cmp.Or(Titled(a.Out, "Held by", Held, view.ClaimsOf(kind, name, holders), most),
-		Titled(a.Out, "Waiting in line", InLine, view.ClaimsOf(kind, name, waiters), most))
+	return cmp.Or(Titled(a, "Held by", Held, view.ClaimsOf(kind, name, holders), most),
+		Titled(a, "Waiting in line", InLine, view.ClaimsOf(kind, name, waiters), most))
 }

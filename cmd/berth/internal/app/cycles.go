@@ -15,17 +15,16 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
-// explainCommand is berth explain, which looks for cycles over all names.
-func (a *App) explainCommand() *cobra.Command {
+// cyclesCommand is berth cycles, which looks for cycles over all names.
+func (a *App) cyclesCommand() *cobra.Command {
 	var page Paging
-	var cycles bool
 	var o inspect.CycleOptions
 	cmd := &cobra.Command{
-		Use:   "explain --cycles",
+		Use:   "cycles",
 		Short: "Find claims that wait for each other in a cycle",
 		Long: `Find claims that wait for each other in a cycle, over semaphores, locks and pools,
 among the up to 1000 names that somebody waits for. It reads only, each name of a cycle
-twice. Of one name or claim 'berth sem|lock|pool explain NAME' tells.
+twice. Of one name or claim 'berth explain NAME' tells.
 
 Nobody can see whether a process that waits does something else beside. So a cycle is
 certain as far as each owner does one thing after another: give what belongs together one
@@ -34,21 +33,18 @@ goroutine and hold in another. Owners, nodes and labels that were seen with seve
 once are left out, unless --loose is given.
 
 Exit code 1: there is a certain cycle; with --loose: any.`,
-		Example: "  berth explain --cycles",
-		Args:    ArgumentsFrom(0, "NAME"),
-		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			switch {
-			case !cycles || len(args) > 0:
-				return Usage("say 'berth sem explain NAME', or lock, or pool; 'berth explain --cycles' looks for cycles over all names")
-			case o.Within <= 0:
+		Example: "  berth cycles",
+		Args:    Arguments(),
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if o.Within <= 0 {
 				return berth.Invalid("--within", "%s is not above 0", o.Within)
-			case page.Check() != nil:
-				return page.Check()
+			}
+			if err := page.Check(); err != nil {
+				return err
 			}
 			return a.cycles(cmd.Context(), o, page.Of(a))
 		}),
 	}
-	cmd.Flags().BoolVar(&cycles, "cycles", false, "look for cycles (required)")
 	cmd.Flags().BoolVar(&o.Loose, "loose", false, "look also at who was seen with several waits at once; it may show what is no cycle")
 	TimeVar(cmd.Flags(), &o.Within, "within", 5*time.Second, "leave out what is not read by then")
 	page.Bind(cmd)

@@ -116,6 +116,20 @@ func OneLine(message string) string {
 	return "berth: " + strings.TrimPrefix(message, "berth: ")
 }
 
+// said is an error as it is printed, "" for none and for one that is said already.
+func said(err error) string {
+	if exit := (*ExitError)(nil); err == nil || errors.As(err, &exit) && exit.err == nil {
+		return ""
+	}
+	return OneLine(err.Error())
+}
+
+func (a *App) tell(err error) {
+	if says := said(err); says != "" {
+		fmt.Fprintln(a.Err, says)
+	}
+}
+
 // NotRun gives the error of a command that cannot be started its exit code.
 func NotRun(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrDot) {

@@ -149,7 +149,7 @@ Read: 3 names that somebody waits for.
 `
 	var got apptest.Result
 	require.Eventually(t, func() bool { // each wait is noted beside it
-		got = apptest.Call(t, k.URL(), "explain", "--cycles")
+		got = apptest.Call(t, k.URL(), "cycles")
 		return strings.Contains(got.Out, "Read: 3 names")
 	}, apptest.Patience, 10*time.Millisecond)
 	require.Equal(t, 1, got.Code, got.Err)
@@ -157,14 +157,16 @@ Read: 3 names that somebody waits for.
 	require.ElementsMatch(t, strings.Split(strings.ReplaceAll(cycle, k.last.ID(), "ID"), "\n"), lines)
 
 	require.Zero(t, apptest.Call(t, k.URL(), "sem", "release", "gpu", k.last.ID(), "--force").Code)
-	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No cycle was found.\n")
+	require.Contains(t, apptest.Call(t, k.URL(), "cycles").Ends(t, 0).Out, "No cycle was found.\n")
 }
 
 func TestANameInACycleSaysSo(t *testing.T) {
 	t.Parallel()
 	k := tie(t, true)
 	explain := func(args ...string) string {
-		return apptest.Call(t, k.URL(), append([]string{"lock", "explain"}, args...)...).Ends(t, 0).Out
+		got := apptest.Call(t, k.URL(), append([]string{"lock", "explain"}, args...)...)
+		stuck := strings.Contains(got.Out, "It is in a cycle") || strings.Contains(got.Out, `"certain": true`)
+		return got.Ends(t, map[bool]int{true: 1}[stuck]).Out
 	}
 	require.Eventually(t, func() bool { // each wait is noted beside it
 		return strings.Contains(explain("a"), "It is in a cycle")
@@ -210,24 +212,24 @@ func TestExplainCyclesByLabel(t *testing.T) {
 	t.Parallel()
 	k := tie(t, false)
 	require.Eventually(t, func() bool {
-		return strings.Contains(apptest.Call(t, k.URL(), "explain", "--cycles").Out, "Read: 3 names")
+		return strings.Contains(apptest.Call(t, k.URL(), "cycles").Out, "Read: 3 names")
 	}, apptest.Patience, 10*time.Millisecond)
-	got := apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0, "it is possible only")
+	got := apptest.Call(t, k.URL(), "cycles").Ends(t, 0, "it is possible only")
 	require.Contains(t, got.Out, "A cycle, by label: possible; a process may wait in one goroutine and hold in another.\n  vm/pay/")
-	require.Equal(t, 1, apptest.Call(t, k.URL(), "explain", "--cycles", "--loose").Code)
+	require.Equal(t, 1, apptest.Call(t, k.URL(), "cycles", "--loose").Code)
 	require.Contains(t, apptest.Call(t, k.URL(), "lock", "explain", "a").Ends(t, 0).Out, "It may be in a cycle, by label: possible;")
-	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles", "--limit", "1", "--json").Out, `"by": "label"`)
+	require.Contains(t, apptest.Call(t, k.URL(), "cycles", "--limit", "1", "--json").Out, `"by": "label"`)
 }
 
 func TestExplainCyclesOfNothing(t *testing.T) {
 	t.Parallel()
 	url := apptest.Server(t).URL()
-	require.Equal(t, apptest.Outcome(0, "No cycle was found.\nRead: 0 names that somebody waits for.\n", ""), apptest.Call(t, url, "explain", "--cycles"))
-	require.Contains(t, apptest.Call(t, url, "explain", "--cycles", "--json").Out, `"cycles": []`)
-	got := apptest.Call(t, url, "explain", "--cycles", "--within", "1ns")
+	require.Equal(t, apptest.Outcome(0, "No cycle was found.\nRead: 0 names that somebody waits for.\n", ""), apptest.Call(t, url, "cycles"))
+	require.Contains(t, apptest.Call(t, url, "cycles", "--json").Out, `"cycles": []`)
+	got := apptest.Call(t, url, "cycles", "--within", "1ns")
 	require.Equal(t, 69, got.Code, "that nothing was read is not that there is nothing")
 	require.Contains(t, got.Err, "waits: no answer in time")
-	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "explain", "--cycles").Code)
+	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "cycles").Code)
 }
 
 // TestExplainEndsWithTheCommandThatMends has bash read each command, and berth run what bash has read.
@@ -235,32 +237,63 @@ func TestExplainEndsWithTheCommandThatMends(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	mends := func(want string, args ...string) {
+	mends := func(stuck int, want string, args ...string) {
 		t.Helper()
-		explain := func() string { return apptest.Call(t, s.URL(), args...).Ends(t, 0).Out }
-		lines := strings.Split(strings.TrimSuffix(explain(), "\n"), "\n")
+		explain := func(code int) string { return apptest.Call(t, s.URL(), args...).Ends(t, code).Out }
+		lines := strings.Split(strings.TrimSuffix(explain(stuck), "\n"), "\n")
 		last := lines[len(lines)-1]
 		require.Equal(t, want, last)
 		_, command, _ := strings.Cut(last, ": ")
 		words := apptest.Got(exec.Command("bash", "-c", `berth() { printf '%s\0' "$@"; }; `+command).Output())(t)
 		apptest.Call(t, s.URL(), strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")...).Ends(t, 0, command)
-		require.NotContains(t, explain(), "To mend it")
+		require.NotContains(t, explain(0), "To mend it")
 	}
 	locks := apptest.LocksOf(t, s, node.Config{Label: "alpha"})
 	hold := apptest.Got(locks.Lock(ctx, "-it's", &qlock.LockOptions{Lease: berth.Forever}))(t)
 	apptest.Call(t, s.URL(), "lock", "pause", "--for", "1h", "--", "-it's").Ends(t, 0)
 	here := []string{"lock", "explain", "--redis=" + s.URL(), "--namespace", "berth", "--", "-it's"}
 	require.Contains(t, apptest.Call(t, "", here...).Ends(t, 0).Out, "berth lock unpause --redis 'redis://127.0.0.1:", "it means the same server")
-	mends(`To mend it: berth lock unpause -- '-it'\''s'`, "lock", "explain", "--", "-it's")
-	mends(`To mend it, if the process of alpha is dead: berth lock release --force -- '-it'\''s' `+hold.ID(), "lock", "explain", "--", "-it's", hold.ID())
+	mends(0, `To mend it: berth lock unpause -- '-it'\''s'`, "lock", "explain", "--", "-it's")
+	mends(0, `To mend it, if the process of alpha is dead: berth lock release --force -- '-it'\''s' `+hold.ID(), "lock", "explain", "--", "-it's", hold.ID())
 
 	pool := apptest.Filled(t, s, "proxies", apptest.Wild)
 	require.NoError(t, pool.Rest(ctx, apptest.Wild, berth.Forever, "banned", nil))
-	mends(`To mend it, if it is fit for use: berth pool rest proxies $'c\033[2J\377' --for 0`, "pool", "explain", "proxies")
+	mends(1, `To mend it, if it is fit for use: berth pool rest proxies $'c\033[2J\377' --for 0`, "pool", "explain", "proxies")
 
 	waits := apptest.PoolOf(t, s, "new", node.Config{})
 	go func() { _, _ = waits.Allocate(ctx, &allocator.AllocateOptions{Resource: "-a\x00"}) }() // ends with the node
 	apptest.WaitingFor(t, s, keyspace.Pool, "new")
-	mends(`To mend it: berth pool add new '"-a\x00"' --quoted`, "pool", "explain", "new")
+	mends(1, `To mend it: berth pool add new '"-a\x00"' --quoted`, "pool", "explain", "new")
 	require.Contains(t, apptest.Call(t, s.URL(), "pool", "explain", "proxies", "--json").Out, `"mend": []`)
+}
+
+func TestWhatIsExplainedAndShownOfANameOfSeveralKinds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := apptest.Server(t)
+	call := func(code int, args ...string) string { return apptest.Call(t, s.URL(), args...).Ends(t, code, args).Out }
+	for _, verb := range []string{"explain", "show"} {
+		got := apptest.Call(t, s.URL(), verb, "gpu").Ends(t, 1)
+		require.Empty(t, got.Out)
+		require.Contains(t, got.Err, `no semaphore, lock or pool "gpu" in namespace "berth" is in use`)
+		require.JSONEq(t, `{"namespace": "berth", "items": []}`, call(1, verb, "gpu", "--json"))
+	}
+	hold := apptest.Got(apptest.LocksOf(t, s, node.Config{Label: "alpha"}).Lock(ctx, "gpu", nil))(t)
+	pool := apptest.Filled(t, s, "gpu", "a")
+	require.Regexp(t, `^lock gpu\nNobody waits for lock "gpu": alpha has held it .*\n\npool gpu\nNobody waits for pool "gpu": 1 of 1 resource is free.\n$`, apptest.Settled(call(0, "explain", "gpu")))
+	require.Regexp(t, `^lock gpu\ngpu: held for [^$]*\n\npool gpu\ngpu: 1 resource, 1 free, .*\n$`, call(0, "show", "gpu"))
+	require.NotContains(t, call(0, "explain", "gpu", hold.ID()), "pool")
+	require.NotContains(t, call(0, "show", "gpu", "--kind", "pool"), "lock")
+	require.Contains(t, call(1, "explain", "gpu", "--kind", "sem"), `No semaphore "gpu" is known`)
+	require.Contains(t, call(1, "show", "gpu", "--kind", "sem", "--json"), `"kind": "sem"`)
+
+	require.NoError(t, pool.Rest(ctx, "a", berth.Forever, "banned", nil))
+	require.Contains(t, call(1, "explain", "gpu"), "berth pool rest gpu a --for 0", "one of them is stuck")
+	require.Contains(t, call(1, "explain", "gpu", "--json"), `"level": "stuck"`)
+	call(0, "explain", "gpu", "--kind", "lock")
+	client := apptest.Got(s.Client(apptest.Patiently))(t)
+	defer client.Close()
+	require.NoError(t, client.Do(ctx, client.B().Set().Key("berth:sem:{gpu}:state").Value("somebody else's").Build()).Error())
+	require.Contains(t, call(65, "explain", "gpu"), "semaphore gpu\n")
+	require.Contains(t, call(65, "show", "gpu"), "lock gpu\n")
 }

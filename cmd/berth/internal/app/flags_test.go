@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -15,11 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/wire"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func TestATimeMayHaveDays(t *testing.T) {
@@ -97,23 +98,9 @@ func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
+	cell := func(says string) view.Cell { return view.Cell{{Says: says}} }
+	require.NoError(t, table(New(&out, io.Discard), []string{"NAME", "HELD"}, [][]view.Cell{{cell("größe"), cell("1")}, {cell("x"), cell("22")}}))
 	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
-}
-
-// A lock is held for so long, a pool by so many.
-func TestWhatIsHeldMostOfALockAndOfAPool(t *testing.T) {
-	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
-		all := []berth.Name{
-			{Kind: kind, Name: "c", Held: 1, Oldest: 2, Holders: 3},
-			{Kind: kind, Name: "a", Held: 1, Holders: 1},
-			{Kind: kind, Name: "b", Held: 1, Oldest: 1, Holders: 2},
-		}
-		order, err := orderOf(kind, "held")
-		require.NoError(t, err)
-		order.Sort(all)
-		require.Equal(t, []string{"c", "b", "a"}, []string{all[0].Name, all[1].Name, all[2].Name}, kind)
-	}
 }
 
 func TestAnUnknownErrorIsTheServers(t *testing.T) {

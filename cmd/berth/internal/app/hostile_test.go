@@ -73,7 +73,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "digest").Out, `: "line\n\x1b[2J\u009b2J\u202e`+strings.Repeat("x", 400)+`"`)
 	for _, line := range []string{
 		"sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "lock show plain", "lock show digest",
-		"pool show gpu --all", "pool inspect gpu", "sem explain gpu", "lock explain gpu", "pool explain gpu", "explain --cycles",
+		"pool show gpu --all", "pool inspect gpu", "sem explain gpu", "lock explain gpu", "pool explain gpu", "cycles",
 		"sem explain gpu " + evil, "sem release gpu " + evil + "2 --force", "lock show " + evil, "lock explain " + evil,
 	} {
 		args := strings.Fields(line)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,7 +53,7 @@ func (p *Paging) Check() error {
 
 // Of is how many entries are listed, 0 for all.
 func (p *Paging) Of(a *App) int {
-	if !p.given && !a.JSON {
+	if !p.given && !a.JSON && a.form != namesForm {
 		return screen
 	}
 	return p.limit
@@ -70,23 +68,31 @@ func First[E any](all []E, most int) (shown []E, more int) {
 }
 
 // Limited prints the first rows of a table, and how many there are beyond.
-func Limited[T any](out io.Writer, columns view.Columns[T], all []T, most int) error {
+func Limited[T any](a *App, columns view.Columns[T], all []T, most int) error {
 	all, more := First(all, most)
-	heading, rows := columns.Table(all)
-	err := table(out, heading, rows)
+	shown, rows := columns.Cells(all)
+	err := table(a, heads(shown), rows)
 	if err == nil && more > 0 {
-		_, err = fmt.Fprintf(out, "... and %d more\n", more)
+		_, err = fmt.Fprintf(a.Out, "... and %d more\n", more)
 	}
 	return err
 }
 
+// heads are the heads of columns.
+func heads[T any](columns view.Columns[T]) (all []string) {
+	for _, c := range columns {
+		all = append(all, c.Head)
+	}
+	return all
+}
+
 // Titled prints a table under a title, and nothing where it has no row.
-func Titled[T any](out io.Writer, title string, columns view.Columns[T], all []T, most int) error {
+func Titled[T any](a *App, title string, columns view.Columns[T], all []T, most int) error {
 	if len(all) == 0 {
 		return nil
 	}
-	fmt.Fprintf(out, "\n%s\n", title)
-	return Limited(out, columns, all, most)
+	fmt.Fprintf(a.Out, "\n%s\n", title)
+	return Limited(a, columns, all, most)
 }
 
 // List prints the first entries of a listing, 0 is all: as JSON, or as a table of their rows. The name is that of what is
@@ -104,11 +110,14 @@ func List[E, R any](a *App, name string, page inspect.Page[E], none string, colu
 			}
 			fmt.Fprintln(a.Err, "berth: partial: "+says)
 		}
+		if a.form == namesForm {
+			return printNames(a, columns[:1], rows, most)
+		}
 		if len(rows) == 0 {
 			_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
 			return err
 		}
-		return Limited(a.Out, columns, rows, most)
+		return Limited(a, columns, rows, most)
 	})
 }
 
@@ -128,57 +137,5 @@ func (a *App) OfName(
 		})
 	})
 	page.Bind(cmd)
-	return cmd
-}
-
-// orderOf is the order that --sort asks for. A lock is held by one owner: the most held one is that which is held longest.
-func orderOf(kind keyspace.Kind, name string) (view.Order, error) {
-	if kind == keyspace.Lock && name == "held" {
-		name = "hold"
-	}
-	order, known := view.OrderOf(name)
-	if !known {
-		return order, berth.Invalid("--sort", "%q is none of %s", name, strings.Join(orders(), ", "))
-	}
-	return order, nil
-}
-
-func orders() (names []string) {
-	for _, o := range view.Orders {
-		names = append(names, o.Name)
-	}
-	return names
-}
-
-// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused, in these columns.
-// None says that there is none.
-func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, columns ...string) *cobra.Command {
-	var sort string
-	var page Paging
-	cmd.Use = "ls"
-	cmd.Args = Arguments()
-	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
-		order, err := orderOf(kind, sort)
-		if err := cmp.Or(page.Check(), err); err != nil {
-			return err
-		}
-		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-			all := allNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
-			if kind == keyspace.Lock {
-				all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
-			}
-			for _, n := range all.Items {
-				if n.Trouble.Level == berth.LevelStuck {
-					all.Stuck++
-				}
-			}
-			order.Sort(all.Items)
-			return List(a, "", all, none, view.Names.Pick(columns...), all.Items, page.Of(a))
-		})
-	})
-	page.Bind(cmd)
-	cmd.Flags().StringVar(&sort, "sort", "name",
-		"`ORDER`: name, state (the worst first), or most first: held, share (of what there is), waiting, wait and hold (the longest)")
-	completeFlag(cmd, "sort", orders())
 	return cmd
 }

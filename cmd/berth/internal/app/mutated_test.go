@@ -296,7 +296,7 @@ func (m *mutated) commands() []call {
 	var all []call
 	for _, line := range []string{
 		"ps", "sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "pool show gpu --all", "pool inspect gpu",
-		"sem explain gpu", "lock explain gpu", "pool explain gpu", "explain --cycles", "swarm status", "lock show thin", "lock show job",
+		"sem explain gpu", "lock explain gpu", "pool explain gpu", "cycles", "swarm status", "lock show thin", "lock show job",
 	} {
 		if m.r.IntN(2) == 0 {
 			line += " --json"

@@ -11,12 +11,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/wire"
 )
 
@@ -24,10 +25,14 @@ import (
 // not every line is worth a look at its own.
 type output struct {
 	io.Writer
-	err error // an *outputError, or nil
+	err  error         // an *outputError, or nil
+	page *bytes.Buffer // keeps what is printed of a page until it is whole, nil where nothing does
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	if o.page != nil {
+		return o.page.Write(p)
+	}
 	n, err := o.Writer.Write(p)
 	if err != nil {
 		err = &outputError{err}
@@ -75,7 +80,10 @@ func PrintJSON[T any](a *App, name string, value T) error {
 		return err
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, append(written, '\n'), "", "  "); err != nil {
+	written = append(written, '\n')
+	if a.repeated {
+		b.Write(written)
+	} else if err := json.Indent(&b, written, "", "  "); err != nil {
 		return err
 	}
 	// Outside of strings all is ASCII, and package wire has escaped its controls but DEL.
@@ -98,14 +106,43 @@ func Told[T any](a *App, name string, document T, says string) error {
 	return err
 }
 
+// escapes have a word look as it should on a terminal. No look says anything that the word does not.
+var escapes = map[view.Look]string{view.Good: "\x1b[32m", view.Busy: "\x1b[33m", view.Bad: "\x1b[31m", view.Quiet: "\x1b[2m"}
+
 // table prints rows in aligned columns under a heading.
-func table(out io.Writer, heading []string, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, strings.Join(heading, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+func table(a *App, heading []string, rows [][]view.Cell) error {
+	colors, widths := a.Colors(), make([]int, len(heading))
+	for i, head := range heading {
+		widths[i] = utf8.RuneCountInString(head)
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].String()))
+		}
 	}
-	return w.Flush()
+	var b strings.Builder
+	line := func(cell func(i int) (says, shown string)) {
+		for i, width := range widths {
+			says, shown := cell(i)
+			b.WriteString(shown)
+			if i < len(widths)-1 {
+				b.WriteString(strings.Repeat(" ", width-utf8.RuneCountInString(says)+3))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	line(func(i int) (string, string) { return heading[i], heading[i] })
+	for _, row := range rows {
+		line(func(i int) (string, string) {
+			colored := slices.Clone(row[i])
+			for j, p := range colored {
+				if escape := escapes[p.Look]; colors && escape != "" && p.Says != "" {
+					colored[j].Says = escape + p.Says + "\x1b[m"
+				}
+			}
+			return row[i].String(), colored.String()
+		})
+	}
+	_, err := io.WriteString(a.Out, b.String())
+	return err
 }
 
 // Collect returns all of a listing, and the errors that came between.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
@@ -27,39 +28,43 @@ func (a *App) psCommand() *cobra.Command {
 		Short: "List who holds and who waits, over semaphores, locks and pools",
 		Long: `List holds and waits over semaphores, locks and pools, one a line, those that last longest
 first. FOR is how long a claim has held or waited; LEFT is what is left of a lease or, of a
-claim that waits, how long it stays in line if nothing is heard of its process; PROCESS says
-how that of a hold stands. It reads only.
+claim that waits, how long it stays in line if nothing is heard of its process. PROCESS is
+that of a hold: renewing; overdue, where it should have renewed by now; fixed, endless or
+detached, where nobody renews it; unconfirmed, where it has made no call yet; dead, of a
+claim that waits. It reads only.
 
-All names of the namespace are gone through: of the most contended ones alone
-'berth sem|lock|pool ls --sort waiting' tells. What was not read --within the time is left
-out, and the output is said to be partial.`,
-		Example: "  berth ps --waiting --limit 10\n  berth ps --label 'host-7/*'\n  berth ps --kind lock --meta job=42 --json",
+All names of the namespace are gone through: of the most contended ones alone 'berth top'
+tells. What was not read --within the time is left out, and the output is said to be partial.`,
+		Example: "  berth ps --waiting --limit 10\n  berth ps --label 'host-7/*' --watch\n  berth ps --kind lock --meta job=42 --json",
 		Args:    cobra.NoArgs,
-		RunE: a.Runs(func(cmd *cobra.Command, _ []string) (err error) {
-			if f.Kinds, err = KindsOf(kinds...); err != nil {
-				return err
-			}
-			f.Meta, err = pairs(metas)
-			if within <= 0 {
-				err = cmp.Or(err, berth.Invalid("--within", "%s is not above 0", within))
-			}
-			if err := cmp.Or(err, page.Check()); err != nil {
-				return err
-			}
-			return a.ps(cmd.Context(), f, within, page.Of(a))
-		}),
 	}
+	order := sortFlag(cmd, "for", view.ClaimOrders)
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) (err error) {
+		if f.Kinds, err = KindsOf(kinds...); err != nil {
+			return err
+		}
+		f.Meta, err = pairs(metas)
+		if within <= 0 {
+			err = cmp.Or(err, berth.Invalid("--within", "%s is not above 0", within))
+		}
+		by, unknown := order()
+		if err := cmp.Or(err, page.Check(), unknown, a.checkForm()); err != nil {
+			return err
+		}
+		return a.ps(cmd.Context(), f, within, by, page.Of(a))
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&f.Node, "node", "", "only of the node with this `ID`")
 	flags.StringVar(&f.Owner, "owner", "", "only for this `OWNER`")
 	flags.StringVar(&f.Label, "label", "", "only of processes with this label `TEXT`; with a * at its end, of all that begin so")
 	flags.StringArrayVar(&metas, "meta", nil, "only with this `KEY=VALUE`; repeat it for more")
-	flags.StringArrayVar(&kinds, "kind", nil, "only of `KIND`: sem, lock or pool; repeat it for more")
+	kindsFlag(cmd, &kinds)
 	flags.BoolVar(&f.Holding, "holding", false, "only holds")
 	flags.BoolVar(&f.Waiting, "waiting", false, "only waits")
 	TimeVar(flags, &within, "within", 10*time.Second, "leave out what is not read by then")
 	page.Bind(cmd)
-	CompleteKind(cmd)
+	a.formFlag(cmd, "kind/name of what is held or waited for")
+	a.Watch(cmd, watch.ClaimsEvery)
 	return cmd
 }
 
@@ -76,7 +81,7 @@ func pairs(metas []string) (map[string]string, error) {
 	return found, nil
 }
 
-func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duration, most int) error {
+func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duration, by view.Order[inspect.Claim], most int) error {
 	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
 		found, err := allClaims(ctx, read, f, within)
 		if err != nil {
@@ -87,11 +92,13 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 		if filtered {
 			none = "No claim that matches was found"
 		}
-		return List(a, "", found, none, listed, view.Listed(found.Items), most)
+		by.Sort(found.Items)
+		shown := columns(a, listed, wide, named(false, func(c *view.Claim) berth.Ref { return berth.Ref{Kind: c.Kind, Name: c.Name} }))
+		return List(a, "", found, none, shown, view.Listed(found.Items), most)
 	})
 }
 
-// allClaims reads the claims that a filter means, for so long, the longest first.
+// allClaims reads the claims that a filter means, for so long.
 func allClaims(
 	ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration,
 ) (found inspect.Page[inspect.Claim], _ error) {
@@ -119,8 +126,11 @@ func allClaims(
 		found.Problems = found.Problems[:len(found.Problems)-1] // the last one is that
 	}
 	found.Partial = found.Partial || partial || len(found.Problems) > 0
-	slices.SortFunc(found.Items, view.Oldest)
 	return found, nil
 }
 
-var listed = view.Claims.Pick("KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "PROCESS", "OWNER", "LABEL", "NODE", "CLAIM")
+var (
+	listed = view.Claims.Pick("KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "PROCESS", "OWNER", "LABEL", "NODE", "CLAIM")
+	wide   = view.Claims.Pick("KIND", "NAME", "RESOURCE", "ONLY", "DOES", "AHEAD", "PRIORITY", "FENCE", "WEIGHT", "FOR", "LEASE", "LEFT", "PROCESS",
+		"OWNER", "LABEL", "NODE", "CLAIM", "METADATA")
+)

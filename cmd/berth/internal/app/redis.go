@@ -35,12 +35,16 @@ type Connection struct {
 	Namespace string
 	Redis     rueidis.Client
 	node      *node.Node // nil until the first call of Node
+	kept      bool       // it is not for the one who uses it to close it
 }
 
 // connect reaches the server within ctx. The caller closes the connection. What
 // is wrong with the URL or the namespace is an error of usage; all others have
 // the exit code for a server that cannot be reached.
 func (a *App) connect(ctx context.Context) (*Connection, error) {
+	if a.kept != nil {
+		return a.kept, nil
+	}
 	if err := keyspace.CheckNamespace(a.Namespace); err != nil {
 		return nil, InFlags(err, "Namespace", a.source("namespace", namespaceVariable))
 	}
@@ -125,7 +129,9 @@ func (a *App) WithServer(ctx context.Context, f func(context.Context, *Connectio
 
 // with calls f, and ends the connection.
 func (c *Connection) with(ctx context.Context, f func(context.Context, *Connection) error) error {
-	defer c.Close()
+	if !c.kept {
+		defer c.Close()
+	}
 	err := f(ctx, c)
 	if err == nil || decided(err) {
 		return err

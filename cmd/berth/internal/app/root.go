@@ -6,7 +6,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,7 +28,11 @@ type App struct {
 	Namespace string // --namespace
 	JSON      bool   // --json
 	NoColor   bool   // --no-color
+	form      string // --output
 	began     bool   // a command has begun: what is wrong now is no usage
+	repeated  bool   // it prints again and again: a document is a line
+
+	kept *Connection // of a command that is repeated, else nil
 }
 
 // New is one run of the program that prints there.
@@ -62,9 +65,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 		err = Usage("%w", err)
 	}
 	code := CodeOf(err)
-	if exit := (*ExitError)(nil); !errors.As(err, &exit) || exit.err != nil {
-		fmt.Fprintln(errs, OneLine(err.Error()))
-	}
+	a.tell(err)
 	if code == exitUsage {
 		fmt.Fprintf(errs, "See '%s --help'.\n", cmd.CommandPath())
 	}
@@ -127,7 +128,7 @@ func (a *App) root() *cobra.Command {
 	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter and web")
 	flags.BoolVar(&a.NoColor, "no-color", os.Getenv("NO_COLOR") != "", "print no colors, also with $NO_COLOR")
 	root.SetUsageFunc(printUsage)
-	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.explainCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
+	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.ExplainCommand(VerbOf("")), a.cyclesCommand(), a.lsCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
 	root.AddCommand(a.ActingCommands("")...)
 	return root
 }

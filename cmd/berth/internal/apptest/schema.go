@@ -45,6 +45,14 @@ func asDescribed(args []string, out string) error {
 	if out == "" || !slices.Contains(args, "--json") {
 		return nil
 	}
+	if strings.Contains(out, "\n{") { // a document a line
+		for line := range strings.Lines(out) {
+			if err := asDescribed(args, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(out))
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/sem"
 	"github.com/berth-go/berth/cmd/berth/internal/top"
 	"github.com/berth-go/berth/cmd/berth/internal/web"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Execute runs the program, and returns its exit code.
@@ -25,7 +26,10 @@ func Execute(args []string, in io.Reader, out, errs io.Writer) int {
 
 // all are the commands beside those that package app has.
 func all(a *app.App) []*cobra.Command {
-	return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+	show := a.ShowAnyCommand(map[keyspace.Kind]app.Shower{
+		keyspace.Sem: sem.Shower(a), keyspace.Lock: lock.Shower(a), keyspace.Pool: pool.Shower(a, false),
+	})
+	return []*cobra.Command{run.Command(a), show, sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
 }
 
 // Documents are what the commands print with --json, by command; of one with a RESOURCE there is another one.

@@ -26,7 +26,8 @@ var shown = []string{
 	"pool ls", "pool show proxies", "pool show proxies --all", "pool show accounts", "pool show none",
 	"pool show proxies bound --bindings", "pool show proxies resting", "pool explain proxies", "pool explain mailboxes",
 	"pool next proxies", "pool inspect proxies", "pool inspect accounts", "pool binding ls proxies",
-	"explain --cycles", "ps", "top", "swarm status", "check",
+	"cycles", "explain gpu", "explain none", "show gpu", "show none", "ls", "ls --sort state", "ls --output name", "ls --output wide", "ps", "ps --sort left --output wide", "ps --kind lock --output name",
+	"top", "swarm status", "check",
 }
 
 // changing are the commands that change something, in the order in which they are run.

@@ -42,7 +42,7 @@ var nights = map[string]struct {
 	"berth pool explain proxies":                            {0, `the one resource rests .*answers 429`},
 	"berth swarm status":                                    {0, `^No node is in the swarm`},
 	"berth lock explain NAME":                               {0, `without end`},
-	"berth explain --cycles":                                {0, `^No cycle was found`},
+	"berth cycles":                                          {0, `^No cycle was found`},
 	"berth sem pause gpu --for 2h --reason migration":       {0, `^semaphore gpu: paused for 2h00m: migration`},
 	"berth sem unpause gpu":                                 {0, `^semaphore gpu: no longer paused`},
 	"berth pause --all --for 2h --reason migration --force": {0, `^paused for 2h00m: migration; in use: \d+ name`},

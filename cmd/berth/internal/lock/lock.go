@@ -33,7 +33,7 @@ func Command(a *app.App) *cobra.Command {
   berth lock release nightly --force
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
-	}, append(a.ActingCommands(keyspace.Lock), lsCommand(a), showCommand(a), extendCommand(a), a.ExplainCommand(keyspace.Lock))...)
+	}, append(a.ActingCommands(keyspace.Lock), lsCommand(a), showCommand(a), extendCommand(a), a.ExplainCommand(app.VerbOf(keyspace.Lock)))...)
 }
 
 // Documents are what the commands of this package print with --json, by command.
@@ -54,8 +54,7 @@ lock stays held if nothing renews it, HOLDERS how often its owner has taken it.`
 }
 
 func showCommand(a *app.App) *cobra.Command {
-	return a.OfName(keyspace.Lock, &cobra.Command{
-		Use:   "show NAME",
+	return a.ShowCommand(app.VerbOf(keyspace.Lock), &cobra.Command{
 		Short: "Show who holds a lock and who waits for it",
 		Long: `Show a lock: the entries of its owner, the outermost first, and its waiting claims
 in the order in which they will be granted, unless one comes that draws a place
@@ -68,9 +67,7 @@ what became of the newest run and which success is the newest.
 Exit code 1: nobody holds the lock, and nobody waits for it, and no runs of the name are
 known. With --json the document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
-	}, func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error {
-		return show(ctx, a, n, read, name, most)
-	})
+	}, map[keyspace.Kind]app.Shower{keyspace.Lock: Shower(a)})
 }
 
 func extendCommand(a *app.App) *cobra.Command {
@@ -112,12 +109,15 @@ func checkBy(by time.Duration, given bool) error {
 }
 
 // shown is what there is to show of a lock.
-type shown struct {
-	app.ShowDocument
-	unread error // what could not be read of its claims
-}
+type shown struct{ app.Shown }
 
-func (s *shown) free() bool { return s.Lock == nil && len(s.Waiters) == 0 && app.Unused(s.Name) }
+// Shower reads locks, and what is kept of the runs of their names.
+func Shower(a *app.App) app.Shower {
+	return func(ctx context.Context, n *node.Node, read *inspect.Reader, name string) (app.Shown, error) {
+		s, err := look(ctx, a, n, read, name)
+		return s.Shown, err
+	}
+}
 
 // look reads a lock, and what is kept of the runs of its name.
 func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string) (s shown, err error) {
@@ -135,26 +135,18 @@ func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, n
 	if failed != nil { // the lock could be read
 		fmt.Fprintln(a.Err, app.OneLine(fmt.Sprintf("warning: what is kept of the runs of %s cannot be read: %v", text.Word(name), failed)))
 	}
-	s.unread = s.ReadClaims(ctx, read)
-	return s, nil
-}
-
-func show(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string, most int) error {
-	s, err := look(ctx, a, n, read, name)
-	if err != nil {
-		return err
-	}
-	if !s.free() || a.JSON || s.Once != nil {
-		err = app.Listed(s.unread, len(s.HeldBy)+len(s.Waiters), func() error { return printLock(a, &s, most) })
-	}
-	if err = cmp.Or(err, s.unread); err != nil {
-		return err
-	}
-	if s.free() && s.Once == nil {
-		return app.Exit(app.ExitFailed, fmt.Errorf(
+	s.Unread = s.ReadClaims(ctx, read)
+	if s.Lock == nil && len(s.Waiters) == 0 && app.Unused(s.Name) && s.Once == nil {
+		s.Absent = app.Exit(app.ExitFailed, fmt.Errorf(
 			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.Namespace))
 	}
-	return nil
+	s.Says = "free"
+	if s.Lock != nil {
+		s.Says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(s.Lock.Left))
+	}
+	s.Says = fmt.Sprintf("%s: %s, waiting %d", text.Plain(name), s.Says, len(s.Waiters))
+	s.Lists = func(most int) error { return printLock(a, &s, most) }
+	return s, nil
 }
 
 func extend(ctx context.Context, a *app.App, name string, by time.Duration) error {

@@ -18,21 +18,14 @@ type extendDocument struct {
 }
 
 func printLock(a *app.App, s *shown, most int) error {
-	says := "free"
-	if s.Lock != nil {
-		says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(s.Lock.Left))
-	}
-	says = fmt.Sprintf("%s: %s, waiting %d", text.Plain(s.Name.Name), says, len(s.Waiters))
-	return app.PrintShown(a, s.ShowDocument, says, most, func() error {
-		if l := s.Lock; l != nil && l.Reentries > 0 {
-			fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
-			if l.Extended > 0 {
-				fmt.Fprintf(a.Out, ", extended by %s", text.Human(l.Extended))
-			}
-			fmt.Fprintln(a.Out)
+	if l := s.Lock; l != nil && l.Reentries > 0 {
+		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
+		if l.Extended > 0 {
+			fmt.Fprintf(a.Out, ", extended by %s", text.Human(l.Extended))
 		}
-		return cmp.Or(a.PrintClaims(keyspace.Lock, s.Name.Name, s.HeldBy, s.Waiters, most), s.printRuns(a))
-	})
+		fmt.Fprintln(a.Out)
+	}
+	return cmp.Or(a.PrintClaims(keyspace.Lock, s.Name.Name, s.HeldBy, s.Waiters, most), s.printRuns(a))
 }
 
 func often(n int) string {

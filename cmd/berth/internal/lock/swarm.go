@@ -117,7 +117,7 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 	if a.JSON || len(nodes) == 0 {
 		return app.Told(a, "", swarmDocument{now, nodes, left}, "No node is in the swarm of namespace "+text.Plain(a.Namespace)+".")
 	}
-	if err := app.Limited(a.Out, view.Nodes, view.NodesAt(nodes, now), 0); err != nil {
+	if err := app.Limited(a, view.Nodes, view.NodesAt(nodes, now), 0); err != nil {
 		return err
 	}
 	if len(left.Names) == 0 && len(left.Waiters) == 0 {

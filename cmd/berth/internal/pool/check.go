@@ -238,5 +238,5 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 		rows[i] = view.Resource{Key: f.Resource, Reason: f.Reason}
 	}
 	fmt.Fprintln(a.Out)
-	return app.Limited(a.Out, view.ResourceColumns.Pick("RESOURCE", "REASON"), rows, 0)
+	return app.Limited(a, view.ResourceColumns.Pick("RESOURCE", "REASON"), rows, 0)
 }

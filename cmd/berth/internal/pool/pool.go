@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/view"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -34,7 +35,7 @@ func Command(a *app.App) *cobra.Command {
   berth pool check proxies --exec 'curl -fsS --proxy "$BERTH_RESOURCE" https://example.com'
   berth pool inspect proxies`,
 	}, append(a.ActingCommands(keyspace.Pool), lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a),
-		replaceCommand(a), restCommand(a), setCommand(a), inspectCommand(a), a.ExplainCommand(keyspace.Pool), bindingCommand(a), checkCommand(a))...)
+		replaceCommand(a), restCommand(a), setCommand(a), inspectCommand(a), a.ExplainCommand(app.VerbOf(keyspace.Pool)), bindingCommand(a), checkCommand(a))...)
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -83,9 +84,7 @@ RESOURCE is not in the pool.`,
 				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
 			}
 			if len(args) == 1 {
-				return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
-					return show(ctx, a, allocator.NewOperator(n), read, args[0], all, page.Of(a))
-				})
+				return a.Show(cmd.Context(), app.VerbOf(keyspace.Pool), args[0], page.Of(a), map[keyspace.Kind]app.Shower{keyspace.Pool: Shower(a, all)})
 			}
 			resource, err := app.KeyArgument("RESOURCE", args[1], quoted)
 			switch {
@@ -103,6 +102,7 @@ RESOURCE is not in the pool.`,
 	cmd.Flags().BoolVar(&bindings, "bindings", false, "list the bindings that point to RESOURCE")
 	app.QuotedFlag(cmd, &quoted)
 	page.Bind(cmd)
+	a.Watch(cmd, watch.NameEvery)
 	return cmd
 }
 
@@ -152,42 +152,45 @@ func counted(ctx context.Context, a *app.App, read *inspect.Reader, name string)
 	return cmp.Or(err, unknown(a, n))
 }
 
-func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *inspect.Reader, name string, all bool, most int) error {
-	n, err := read.Name(ctx, keyspace.Pool, name)
-	if err != nil {
-		return err
-	}
-	set, err := pools.Settings(ctx, name)
-	if err != nil {
-		return err
-	}
-	if err := unknown(a, n); err != nil && !set.ByOperator && app.Unused(n) {
-		return err
-	}
-	resources, damaged, free := []allocator.ResourceInfo{}, 0, 0
-	for info, err := range pools.Resources(ctx, name) {
-		if err != nil {
-			return err
+// Shower reads pools; all says that the free resources are shown, too.
+func Shower(a *app.App, all bool) app.Shower {
+	return func(ctx context.Context, n *node.Node, read *inspect.Reader, name string) (s app.Shown, err error) {
+		pools := allocator.NewOperator(n)
+		if s.Name, err = read.Name(ctx, keyspace.Pool, name); err != nil {
+			return s, err
 		}
-		switch leased := info.State == allocator.Leased; {
-		case info.State == allocator.Damaged:
-			damaged++
-		case info.State == allocator.Free, leased && !info.Leaving && len(info.Holders) < info.MaxSharers:
-			free++
+		if s.Settings, err = pools.Settings(ctx, name); err != nil {
+			return s, err
 		}
-		if all || info.State != allocator.Free {
-			resources = append(resources, info)
+		if err := unknown(a, s.Name); err != nil && !s.Settings.ByOperator && app.Unused(s.Name) {
+			s.Absent = err
 		}
+		s.Resources = []allocator.ResourceInfo{}
+		damaged, free := 0, 0
+		for info, err := range pools.Resources(ctx, name) {
+			if err != nil {
+				return s, err
+			}
+			switch leased := info.State == allocator.Leased; {
+			case info.State == allocator.Damaged:
+				damaged++
+			case info.State == allocator.Free, leased && !info.Leaving && len(info.Holders) < info.MaxSharers:
+				free++
+			}
+			if all || info.State != allocator.Free {
+				s.Resources = append(s.Resources, info)
+			}
+		}
+		if damaged > 0 && s.Pool != nil { // the server's count of the free ones has those that were free before
+			s.Pool.Free = min(s.Pool.Free, free)
+		}
+		slices.SortFunc(s.Resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
+		waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
+		s.Waiters, s.Problems, s.Unread = waiters.Items, waiters.Problems, failed
+		s.Says = summary(s.Name, damaged)
+		s.Lists = func(most int) error { return printLists(a, s.ShowDocument, most) }
+		return s, nil
 	}
-	if damaged > 0 && n.Pool != nil { // the server's count of the free ones has those that were free before
-		n.Pool.Free = min(n.Pool.Free, free)
-	}
-	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
-	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
-	return app.Listed(failed, len(resources)+len(waiters.Items), func() error {
-		d := app.ShowDocument{Name: n, Settings: set, Resources: resources, Waiters: waiters.Items, Problems: waiters.Problems}
-		return app.PrintShown(a, d, summary(n, damaged), most, func() error { return printLists(a, d, most) })
-	})
 }
 
 func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {

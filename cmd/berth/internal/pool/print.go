@@ -68,8 +68,8 @@ func printLists(a *app.App, d app.ShowDocument, most int) error {
 			leased = append(leased, lease{&r, &r.Holders[i]})
 		}
 	}
-	return cmp.Or(app.Titled(a.Out, "Leased to", leases, leased, most), app.Titled(a.Out, "Resting", rests, in["resting"], most),
-		app.Titled(a.Out, "Damaged", staying, in["damaged"], most), app.Titled(a.Out, "Free", staying, in["free"], most),
+	return cmp.Or(app.Titled(a, "Leased to", leases, leased, most), app.Titled(a, "Resting", rests, in["resting"], most),
+		app.Titled(a, "Damaged", staying, in["damaged"], most), app.Titled(a, "Free", staying, in["free"], most),
 		a.PrintClaims(keyspace.Pool, d.Name.Name, nil, d.Waiters, most))
 }
 

@@ -34,7 +34,7 @@ func Command(a *app.App) *cobra.Command {
   berth sem release gpu 0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0 --force
   berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
-	}, append(a.ActingCommands(keyspace.Sem), lsCommand(a), showCommand(a), resizeCommand(a), a.ExplainCommand(keyspace.Sem))...)
+	}, append(a.ActingCommands(keyspace.Sem), lsCommand(a), showCommand(a), resizeCommand(a), a.ExplainCommand(app.VerbOf(keyspace.Sem)))...)
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -47,8 +47,7 @@ that are paused, by name. One that is idle is remembered for a minute, but not l
 }
 
 func showCommand(a *app.App) *cobra.Command {
-	return a.OfName(keyspace.Sem, &cobra.Command{
-		Use:   "show NAME",
+	return a.ShowCommand(app.VerbOf(keyspace.Sem), &cobra.Command{
 		Short: "Show who holds a semaphore and who waits for it",
 		Long: `Show a semaphore: its holders, the longest first, and its waiting claims in the
 order in which they will be granted. LEFT is what is left of the lease; of a waiting
@@ -56,9 +55,7 @@ claim, how long it stays in line if nothing is heard of its process.
 
 Exit code 1: the semaphore is not known.`,
 		Example: "  berth sem show gpu --limit 20",
-	}, func(ctx context.Context, _ *node.Node, read *inspect.Reader, name string, most int) error {
-		return show(ctx, a, read, name, most)
-	})
+	}, map[keyspace.Kind]app.Shower{keyspace.Sem: Shower(a)})
 }
 
 func resizeCommand(a *app.App) *cobra.Command {
@@ -95,22 +92,23 @@ resized it meanwhile, and then nothing is changed.`,
 	return cmd
 }
 
-func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, most int) error {
-	n, err := read.Name(ctx, keyspace.Sem, name)
-	if err != nil {
-		return err
+// Shower reads semaphores.
+func Shower(a *app.App) app.Shower {
+	return func(ctx context.Context, _ *node.Node, read *inspect.Reader, name string) (s app.Shown, err error) {
+		n, err := read.Name(ctx, keyspace.Sem, name)
+		if err != nil {
+			return s, err
+		}
+		if s.Name = n; n.Capacity == 0 && app.Unused(n) {
+			s.Absent = app.Exit(app.ExitFailed, fmt.Errorf(
+				"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
+		}
+		s.Unread = s.ReadClaims(ctx, read)
+		slices.SortFunc(s.HeldBy, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
+		s.Says = fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d", text.Plain(name), n.Capacity, n.Held, view.Free(&n), n.Live())
+		s.Lists = func(most int) error { return a.PrintClaims(keyspace.Sem, name, s.HeldBy, s.Waiters, most) }
+		return s, nil
 	}
-	if n.Capacity == 0 && app.Unused(n) {
-		return app.Exit(app.ExitFailed, fmt.Errorf(
-			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
-	}
-	d := app.ShowDocument{Name: n}
-	failed := d.ReadClaims(ctx, read)
-	slices.SortFunc(d.HeldBy, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
-	return app.Listed(failed, len(d.HeldBy)+len(d.Waiters), func() error {
-		says := fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d", text.Plain(name), n.Capacity, n.Held, view.Free(&n), n.Live())
-		return app.PrintShown(a, d, says, most, func() error { return a.PrintClaims(keyspace.Sem, name, d.HeldBy, d.Waiters, most) })
-	})
 }
 
 // resizeLinger is how long a semaphore without a holder keeps the capacity that
