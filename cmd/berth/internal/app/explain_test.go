@@ -271,7 +271,9 @@ func TestWhatIsExplainedAndShownOfANameOfSeveralKinds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	call := func(code int, args ...string) string { return apptest.Call(t, s.URL(), args...).Ends(t, code, args).Out }
+	call := func(code int, args ...string) string {
+		return apptest.Call(t, s.URL(), args...).Ends(t, code, args).Out
+	}
 	for _, verb := range []string{"explain", "show"} {
 		got := apptest.Call(t, s.URL(), verb, "gpu").Ends(t, 1)
 		require.Empty(t, got.Out)
