@@ -12,7 +12,7 @@ func Documents() map[string]any {
 	all := map[string]any{
 		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
 		"ps": Document[inspect.Page[inspect.Claim]]{}, "cycles": Document[inspect.Cycles]{}, "explain": Document[explainsDocument]{},
-		"show": Document[showsDocument]{}, "ls": Document[inspect.Page[berth.Name]]{},
+		"show": Document[showsDocument]{}, "ls": Document[inspect.Page[berth.Name]]{}, "events": Document[eventDocument]{},
 	}
 	for _, kind := range append(allKinds, "") {
 		for command, document := range map[string]any{

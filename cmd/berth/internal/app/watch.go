@@ -3,10 +3,8 @@ package app
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -47,7 +45,7 @@ func (a *App) Watch(cmd *cobra.Command, every time.Duration) {
 // All of them use one connection.
 func (a *App) repeat(ctx context.Context, every time.Duration, once func(context.Context) error) error {
 	a.repeated = true
-	err := UntilInterrupted(ctx, func(ctx context.Context) error {
+	return a.untilEnded(ctx, func(ctx context.Context) error {
 		c, err := a.connect(ctx)
 		if err != nil {
 			return err
@@ -67,10 +65,6 @@ func (a *App) repeat(ctx context.Context, every time.Duration, once func(context
 			}
 		}
 	})
-	if ended := (*interrupted)(nil); errors.As(err, &ended) && ended.sig == os.Interrupt {
-		return nil // that is how it is to end
-	}
-	return err
 }
 
 // repeats prints what a command prints that is repeated.
