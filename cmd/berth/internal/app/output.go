@@ -8,6 +8,8 @@ import (
 	"io"
 	"iter"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf16"
@@ -130,6 +132,15 @@ func Listed(failed error, found int, show func() error) error {
 	}
 	return failed
 }
+
+// Capable reports whether a terminal can move its cursor and show colors, as its user's environment tells. On Windows a program has
+// to make it so first.
+func Capable() bool {
+	return runtime.GOOS != "windows" && !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
+}
+
+// Colors reports whether what is printed may have colors.
+func (a *App) Colors() bool { return !a.NoColor && Capable() && IsTerminal(a.Out.Writer) }
 
 // IsTerminal reports whether somebody looks at what is written there.
 func IsTerminal(out io.Writer) bool {

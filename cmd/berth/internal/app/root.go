@@ -28,6 +28,7 @@ type App struct {
 	files     tlsFiles
 	Namespace string // --namespace
 	JSON      bool   // --json
+	NoColor   bool   // --no-color
 	began     bool   // a command has begun: what is wrong now is no usage
 }
 
@@ -146,6 +147,7 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
 	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, ps, top, explain, pause, unpause, drain, check and version)")
+	flags.BoolVar(&a.NoColor, "no-color", os.Getenv("NO_COLOR") != "", "print no colors, also with $NO_COLOR")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(a.checkCommand(), a.explainCommand(), a.versionCommand(), a.pauseAllCommand(), a.unpauseAllCommand(), a.drainCommand(), a.psCommand())
 	return root

@@ -7,8 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -157,8 +155,7 @@ func demoOptions(a *app.App, self string, plain bool) Options {
 		return o
 	}
 	o.Width = min(width, 120) - 1 // a line that fills a terminal may wrap
-	capable := runtime.GOOS != "windows" && !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
-	o.Live = capable && !plain && width >= 60 && height > Height
-	o.Color = capable && os.Getenv("NO_COLOR") == ""
+	o.Live = app.Capable() && !plain && width >= 60 && height > Height
+	o.Color = a.Colors()
 	return o
 }

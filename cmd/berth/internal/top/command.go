@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/user"
 	"runtime"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -73,8 +72,7 @@ once in 2 s for the list and once a second for a name that is open.`,
 // terminal reports whether somebody looks at a terminal that can move its cursor, and can type.
 func terminal(a *app.App, cmd *cobra.Command) bool {
 	in, ok := cmd.InOrStdin().(*os.File)
-	capable := runtime.GOOS == "windows" || !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
-	return capable && ok && app.IsTerminal(in) && a.Out.File() != nil && app.IsTerminal(a.Out.File())
+	return (app.Capable() || runtime.GOOS == "windows") && ok && app.IsTerminal(in) && a.Out.File() != nil && app.IsTerminal(a.Out.File())
 }
 
 // watching shows the terminal until somebody ends it.
@@ -99,7 +97,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	world := newLive(inner, watcher, actor, whoami())
-	model := newModel(world, a.Namespace, kind, os.Getenv("NO_COLOR") == "", time.Now())
+	model := newModel(world, a.Namespace, kind, !a.NoColor, time.Now())
 	model.where = a.Where()
 	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,7 +36,8 @@ type atTerminal struct {
 	said    []byte // guarded by mu
 }
 
-func atTop(t *testing.T, url string, env ...string) *atTerminal {
+// atTop begins one. What is set for it is a flag, or a variable of its environment.
+func atTop(t *testing.T, url string, set ...string) *atTerminal {
 	t.Helper()
 	a := &atTerminal{t: t}
 	a.master, a.slave = apptest.OpenTerminal(t)
@@ -44,7 +46,14 @@ func atTop(t *testing.T, url string, env ...string) *atTerminal {
 	a.before, err = unix.IoctlGetTermios(int(a.slave.Fd()), unix.TCGETS)
 	require.NoError(t, err)
 	a.cmd = apptest.Command(t, url, "top")
-	a.cmd.Env = append(append(a.cmd.Env, "TERM=xterm", "SSH_TTY=/dev/pts/1", "GORACE=atexit_sleep_ms=0 suppressions="+known(t)), env...)
+	a.cmd.Env = append(a.cmd.Env, "TERM=xterm", "SSH_TTY=/dev/pts/1", "GORACE=atexit_sleep_ms=0 suppressions="+known(t))
+	for _, s := range set {
+		if strings.HasPrefix(s, "-") {
+			a.cmd.Args = append(a.cmd.Args, s)
+		} else {
+			a.cmd.Env = append(a.cmd.Env, s)
+		}
+	}
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = a.slave, a.slave, &a.errs
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, a.cmd.Start())
@@ -152,13 +161,20 @@ func TestADumbTerminalHasOnePage(t *testing.T) {
 	require.NotContains(t, a.screen(), "\x1b")
 }
 
-func TestWithoutColourNoneIsSent(t *testing.T) {
+func TestColorsAreSentUnlessSomebodyWantsNone(t *testing.T) {
 	t.Parallel()
-	a := atTop(t, jam(t).URL(), "NO_COLOR=1")
-	a.until("gpu")
-	a.press("q")
-	a.ends(0)
-	require.NotRegexp(t, `\x1b\[[\d;]*3\dm`, a.screen())
+	for set, colors := range map[string]bool{"TERM=xterm": true, "NO_COLOR=": true, "NO_COLOR=1": false, "--no-color": false} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			a := atTop(t, jam(t).URL(), set)
+			a.until("gpu")
+			a.press("r")
+			a.until("select a claim")
+			a.press("q")
+			a.ends(0)
+			require.Equal(t, colors, regexp.MustCompile(`\x1b\[[\d;]*3\dm`).MatchString(a.screen()))
+		})
+	}
 }
 
 // An action that is under way when somebody ends the program is done, and told.
