@@ -18,6 +18,7 @@ type Verb string
 // The verbs.
 const (
 	Release Verb = "release" // of a claim: it ends, whether it holds or waits
+	Want    Verb = "want"    // of a hold: it is asked for back, and goes on
 	Pause   Verb = "pause"   // of a name, for a time
 	Unpause Verb = "unpause" // of a name
 	Resize  Verb = "resize"  // of a semaphore
@@ -31,7 +32,7 @@ type Action struct {
 	Verb     Verb
 	Kind     keyspace.Kind // not of a drain
 	Name     string        // likewise
-	Claim    string        // Release
+	Claim    string        // Release, Want
 	Resource string        // Rest
 	Capacity int           // Resize
 	Keep     bool          // Resize: for good
@@ -61,7 +62,7 @@ func (a *Action) Check() error {
 		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
 	case drain && a.Within < 0:
 		return berth.Invalid("within", "%s is below 0", a.Within)
-	case a.Verb == Release && a.Claim == "":
+	case (a.Verb == Release || a.Verb == Want) && a.Claim == "":
 		return berth.Invalid("claim", "it is empty")
 	case a.Verb == Pause && (a.For <= 0 || a.For > MaxPause):
 		return berth.Invalid("for", "a pause lasts above 0, at most %s", text.Human(MaxPause))
@@ -77,7 +78,7 @@ func (a *Action) Check() error {
 		return berth.Invalid("for", "%s is below 0; 0 ends a rest", a.For)
 	case a.Verb == Rest && a.For > 0 && a.Reason == "":
 		return berth.Invalid("reason", "a rest needs one: whoever looks at the pool sees it")
-	case !slices.Contains([]Verb{Release, Pause, Unpause, Resize, Rest, Drain, Undrain}, a.Verb):
+	case !slices.Contains([]Verb{Release, Want, Pause, Unpause, Resize, Rest, Drain, Undrain}, a.Verb):
 		return berth.Invalid("verb", "%q is none that there is", string(a.Verb))
 	}
 	return settings.Text("reason", a.Reason)
@@ -86,13 +87,15 @@ func (a *Action) Check() error {
 // Nouns are what one of a kind is called.
 var Nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
 
-// Will says to a person what the action will do. What strangers have written stands in quotation marks.
-func (a *Action) Will() string {
+// Will says to a person what the action will do to what is known. What strangers have written stands in quotation marks.
+func (a *Action) Will(known Known) string {
 	of := fmt.Sprintf("%s %s", Nouns[a.Kind], text.Quoted(a.Name))
+	claim := fmt.Sprintf("claim %s of %s", text.Quoted(a.Claim), of)
 	switch a.Verb {
 	case Release:
-		return fmt.Sprintf("Release claim %s of %s by force. If it holds, the first in line gets what comes free; its process is told, and "+
-			"until it has heard, two may be inside. If it waits, it leaves the line.", text.Quoted(a.Claim), of)
+		return known.release(claim)
+	case Want:
+		return known.want(claim)
 	case Pause:
 		return fmt.Sprintf("Pause %s for %s. Nothing is granted; who holds goes on, who waits keeps its place.", of, text.Human(a.For))
 	case Unpause:

@@ -98,7 +98,7 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 		{Action{Verb: Undrain, Node: "abc"}, `End the drain of node "abc": they work again within 5 s.`, `undrain node "abc" by "ann"`},
 	} {
 		require.NoError(t, test.action.Check())
-		require.Equal(t, test.will, test.action.Will())
+		require.Equal(t, test.will, test.action.Will(Known{}))
 		require.Equal(t, test.told, test.action.Told("ann"))
 	}
 }
@@ -106,10 +106,10 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 func TestWhatStrangersHaveWrittenCannotBeTakenForMoreOfTheSentence(t *testing.T) {
 	a := Action{Verb: Rest, Kind: keyspace.Pool, Name: "gpu\" by force.", Resource: "n\n\x1b[2J\u202e\x00\xff", For: time.Second, Reason: "\u202e\x00\x1b"}
 	require.NoError(t, a.Check())
-	for _, line := range []string{a.Will(), a.Told("\x1b")} {
+	for _, line := range []string{a.Will(Known{}), a.Told("\x1b")} {
 		for _, bad := range []string{"\x1b", "\n", "\u202e", "\x00", "\xff"} {
 			require.NotContains(t, line, bad)
 		}
 	}
-	require.Contains(t, a.Will(), `"gpu\" by force."`)
+	require.Contains(t, a.Will(Known{}), `"gpu\" by force."`)
 }

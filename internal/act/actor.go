@@ -84,12 +84,16 @@ func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
 			done = "rests no more"
 		}
 		return done, pool.Rest(ctx, what.Resource, what.For, what.Reason, &allocator.RestOptions{Exactly: true})
-	case Release:
-		_, err := ops.Release(ctx, berth.Target{Kind: what.Kind, Name: what.Name, Claim: what.Claim})
-		if errors.Is(err, berth.ErrNotHeld) {
-			return "", fmt.Errorf("the claim has ended by itself: %w", err)
+	case Release, Want:
+		call, done := ops.Release, "the claim is released"
+		if what.Verb == Want {
+			call, done = ops.Want, "the hold is wanted back"
 		}
-		return "the claim is released", err
+		_, err := call(ctx, berth.Target{Kind: what.Kind, Name: what.Name, Claim: what.Claim})
+		if errors.Is(err, berth.ErrNotHeld) {
+			err = errEnded
+		}
+		return done, err
 	case Pause:
 		return "paused for " + text.Human(what.For), ops.Pause(ctx, what.Kind, what.Name, what.For, what.Reason)
 	}

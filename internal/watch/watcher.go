@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -331,10 +332,25 @@ func (f *Feed[T]) Never() error {
 }
 
 // First waits for a reading. Its error is that of ctx.
-func (f *Feed[T]) First(ctx context.Context) (Reading[T], error) {
+func (f *Feed[T]) First(ctx context.Context) (Reading[T], error) { return f.after(ctx, -1) }
+
+// Next has the topic read at once, and waits for that. Its error is that of ctx, or that of the reading.
+func (f *Feed[T]) Next(ctx context.Context) (T, error) {
+	begun := f.watcher.Begun()
+	if f.topic.read != nil {
+		f.topic.soon()
+	} else {
+		begun = -1
+	}
+	last, err := f.after(ctx, begun)
+	return last.Value, cmp.Or(err, last.Err)
+}
+
+// after waits for a reading that begins after as many as had begun.
+func (f *Feed[T]) after(ctx context.Context, begun int) (Reading[T], error) {
 	for {
 		last, news := f.Last()
-		if last.Seq > 0 {
+		if last.Seq > 0 && last.Turn > begun {
 			return last, nil
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -35,6 +36,7 @@ type deedForm struct {
 	Token   string
 	Number  int    // each is done once
 	Will    string // what it will do, "" while something is wrong
+	Agreed  string // of it what must be so yet when it is done
 	Wrong   string // what is wrong
 	Changed bool   // what it will do is not what was read before
 	// What is asked for, as it was entered.
@@ -50,6 +52,8 @@ func (f *deedForm) Title() string {
 		return "Stop a drain"
 	case f.ends:
 		return "End a rest"
+	case f.Verb == act.Want:
+		return "Ask back"
 	}
 	verb := string(f.Verb)
 	return strings.ToUpper(verb[:1]) + verb[1:]
@@ -125,7 +129,7 @@ func (f *deedForm) filled() (err error) {
 }
 
 // told makes the form say what the action will do. The reason is no part of that.
-func (f *deedForm) told() error {
+func (c *Console) told(ctx context.Context, f *deedForm) error {
 	if err := f.filled(); err != nil {
 		return err
 	}
@@ -134,8 +138,31 @@ func (f *deedForm) told() error {
 	if err := check.Check(); err != nil {
 		return err
 	}
-	f.Will = f.Action.Will()
+	known, err := c.known(ctx, &f.Action)
+	if err != nil {
+		return err
+	}
+	f.Will, f.Agreed = f.Action.Will(known), known.Does()+" "+f.Action.Will(act.Known{})
 	return nil
+}
+
+// known reads what an action is about.
+func (c *Console) known(ctx context.Context, what *act.Action) (act.Known, error) {
+	if what.Claim == "" {
+		return act.Known{}, nil
+	}
+	feed := c.watch.Name(what.Kind, what.Name, what.Claim)
+	defer feed.Close()
+	within, cancel := context.WithTimeout(ctx, firstWithin)
+	defer cancel()
+	name, err := feed.Next(within)
+	if err != nil && within.Err() != nil {
+		err = c.late()
+	}
+	if err != nil {
+		return act.Known{}, err
+	}
+	return what.Known(&name.Look)
 }
 
 // ask answers with the page that asks whether an action is to be done.
@@ -148,7 +175,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 	if f.Asks("for") && f.For == "" {
 		f.For = "10m"
 	}
-	err := f.told()
+	err := c.told(r.Context(), f)
 	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("within") {
 		return err
 	}
@@ -193,16 +220,22 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) error {
 	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(sessionOf(r), a.User, f))) {
 		return errOld
 	}
+	if c.forms.sent(f.Number) {
+		return c.once(w, r, a, f)
+	}
 	f.Action.Reason = strings.TrimSpace(strings.ToValidUTF8(f.Reason, "�"))
-	if err = f.told(); err == nil && f.Action.Reason == "" {
+	if err = c.told(r.Context(), f); err == nil && f.Action.Reason == "" {
 		err = berth.Invalid("reason", "say why: it becomes a part of the event")
 	}
 	if err = cmp.Or(err, f.Check()); err != nil {
 		f.Wrong = problem(err)
-		c.form(w, r, a, http.StatusBadRequest, f)
+		if !errors.Is(err, berth.ErrInvalidConfig) {
+			f.Wrong = "It was not done. " + f.Wrong
+		}
+		c.form(w, r, a, codeOf(err), f)
 		return nil
 	}
-	if values.Get("will") != f.Will {
+	if values.Get("agreed") != f.Agreed {
 		f.Changed = true
 		c.form(w, r, a, http.StatusOK, f)
 		return nil

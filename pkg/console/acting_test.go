@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/xml"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -303,19 +304,65 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 	})
 }
 
+// A confirmation says whose hold it ends, held for how long, and who gets it: as it is then, and again if that has changed.
+func TestAConfirmationSaysWhoseHoldItEndsAndWhoGetsIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s := w.acting(told)
+		held := w.process("worker/1").permit("anna <b>", "gpu", 1)
+		w.Advance(20 * time.Second)
+		w.process("worker/2").awaitPermit("bert", "gpu", 1)
+		w.process("worker/3").awaitPermit("carl", "gpu", 1)
+		w.Advance(10 * time.Second)
+		says := func(page string) string {
+			_, page, _ = strings.Cut(page, `id="will">`)
+			page, _, _ = strings.Cut(page, "</p>")
+			return html.UnescapeString(page)
+		}
+		of := "&kind=sem&name=gpu&claim="
+		waits := testkit.Patient{T: w.T}.Reader(w.Redis, "").Waiters(keyspace.Sem, "gpu")
+		require.Equal(t, `Release claim "`+held.ID()+`" of semaphore "gpu" by force: owner "anna <b>" (label "worker/1") has held it for 30s. `+
+			`Owner "bert" (label "worker/2"), who has waited for 10s, gets it. The process of the hold is told, and until it has heard, two may be inside.`,
+			says(s.ask("act?verb=release"+of+held.ID()).body))
+		require.Equal(t, `Release claim "`+waits[1].ID+`" of semaphore "gpu": owner "carl" (label "worker/3") has waited for 10s, and leaves the line.`,
+			says(s.ask("act?verb=release"+of+waits[1].ID).body))
+		require.Contains(t, s.get("act?verb=want"+of+waits[1].ID).body, "there is nothing to give back")
+
+		s.ask("act?verb=want" + of + held.ID()).do()
+		<-held.Wanted()
+		require.NoError(t, held.Err())
+		require.Regexp(t, `and was asked \S+ ago\. Nothing ends`, says(s.ask("act?verb=want"+of+held.ID()).body))
+
+		d, second := s.ready("act?verb=release"+of+held.ID()), s.ready("act?verb=release"+of+waits[0].ID)
+		require.NoError(t, held.Release(ctx))
+		a := d.post()
+		require.Equal(t, http.StatusGone, a.code)
+		require.Contains(t, a.body, "It was not done. the claim has ended by itself")
+		require.Equal(t, http.StatusGone, s.get("act?verb=release"+of+held.ID()).code)
+		a = second.post() // it waited when it was asked about
+		require.Equal(t, http.StatusOK, a.code)
+		require.Contains(t, a.body, "Read it, and confirm")
+		require.Regexp(t, `owner "bert" \(label "worker/2"\) has held it for \S+\. Owner "carl" \(label "worker/3"\), who has waited for \S+, gets it\.`, says(a.body))
+		require.Len(t, told.Told(observe.Acted), 1, "nothing but that it was wanted")
+		second.read(a.body)
+		require.Equal(t, http.StatusSeeOther, second.post().code)
+	})
+}
+
 func TestAServerThatDoesNotAnswerAnAction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		way := w.Process()
 		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Second, AllowActions: true})
 		var asked []*deed
-		for _, of := range []string{"verb=pause&kind=sem&name=gpu", "verb=release&kind=sem&name=gpu&claim=x", "verb=undrain&node=x"} {
+		held := w.process("worker").permit("anna", "gpu", 1)
+		for _, of := range []string{"verb=pause&kind=sem&name=gpu", "verb=release&kind=sem&name=gpu&claim=" + held.ID(), "verb=undrain&node=x"} {
 			asked = append(asked, s.ready("act?"+of))
 		}
 		way.Cut()
 		for _, d := range asked {
 			a := d.post()
 			require.Equal(t, http.StatusServiceUnavailable, a.code, d.address)
-			require.Contains(t, a.body, "the server is unavailable", d.address)
+			require.Regexp(t, "the server (is unavailable|does not answer)", a.body, d.address)
 		}
 		way.Mend()
 		require.Equal(t, http.StatusSeeOther, s.ready(asked[0].address).post().code)
@@ -371,7 +418,7 @@ func TestAFormIsDoneOnce(t *testing.T) {
 		require.Len(t, told.Told(observe.Acted), 1)
 
 		// What has failed is told as often, and done again by a form of its own.
-		d = s.ready("act?verb=release&kind=sem&name=gpu&claim=none.such")
+		d = s.ready("act?verb=rest&kind=pool&name=none&resource=such&for=0")
 		var again deed
 		for range 2 {
 			a := d.post()

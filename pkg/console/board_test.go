@@ -199,7 +199,7 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 		"claims":   render(searchPage, "claims", claimListOf(claims)),
 		"cycles":   render(cyclesPage, "cycles", cyclesOf(cycles)),
 		"links":    render(cyclesPage, "cycles", cyclesOf(inspect.Cycles{Cycles: []inspect.Cycle{{Links: links}}})),
-		"resource": render(namePage, "resources", nameOf(n, "")),
+		"resource": render(namePage, "resources", nameOf(n, "", nil)),
 	} {
 		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)
 		require.Contains(t, strings.ToLower(html), "there are more", what)
@@ -208,7 +208,7 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	waited := overviewOf(inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1}}}, "", "")
 	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the worst first")
 	require.Len(t, problemsOf(names.Problems), rowsMost+1)
-	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
+	require.Equal(t, 1, nameOf(n, "", nil).MoreDamaged)
 	dead := inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1, Dead: 1}}, Stuck: 7, Unread: 3}
 	html := render(overviewPage, "names", overviewOf(dead, "", ""))
 	require.Contains(t, html, "7 stuck</a>; 3 not looked at</p>", "also without a row")
@@ -243,7 +243,7 @@ func TestOnlyWhoMayActHasActionsInRows(t *testing.T) {
 	n.Holds = []inspect.Hold{{Holder: berth.Holder{ID: "node-0123456789abcdef.claim-0001", Owner: "anna", Lease: time.Minute, Left: time.Minute, Granted: now}, Process: inspect.Overdue}}
 	n.Resources = []inspect.Resource{{Key: "a", Claims: []string{n.Holds[0].ID}}, {Key: "b", Rests: time.Minute}}
 	render := func(region string, act bool) string {
-		return string(c.region(topic{page: namePage, query: url.Values{}, act: act}, region, &reading{view: nameOf(n, ""), clock: now}))
+		return string(c.region(topic{page: namePage, query: url.Values{}, act: act}, region, &reading{view: nameOf(n, "", nil), clock: now}))
 	}
 	for _, region := range []string{"holders", "resources"} {
 		require.NotContains(t, render(region, false), "Action")

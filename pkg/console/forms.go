@@ -21,6 +21,7 @@ type forms struct {
 // post is what has come of a form. Who has sent it first writes it, and closes ended.
 type post struct {
 	ended chan struct{}
+	form  deedForm
 	leads string // where its outcome is seen, "" if it failed
 	wrong string // why it failed
 	code  int    // likewise
@@ -32,6 +33,13 @@ func (f *forms) next() int {
 	defer f.mu.Unlock()
 	f.last++
 	return f.last
+}
+
+// sent says whether a form was sent before.
+func (f *forms) sent(number int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.posts[number] != nil
 }
 
 // post is what has come of a form; first says that its caller is to do it.
@@ -64,6 +72,7 @@ func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deed
 		return err
 	}
 	if first {
+		p.form = *f
 		c.done(r, a, f, p)
 	}
 	select {
@@ -71,8 +80,9 @@ func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deed
 	case <-r.Context().Done():
 		return nil
 	}
-	if f.Wrong = p.wrong; f.Wrong != "" {
-		c.form(w, r, a, p.code, f)
+	if again := p.form; p.wrong != "" {
+		again.Wrong = p.wrong
+		c.form(w, r, a, p.code, &again)
 		return nil
 	}
 	seeOther(w, p.leads)

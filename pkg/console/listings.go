@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -124,6 +125,8 @@ func (c *Console) search(w http.ResponseWriter, r *http.Request, a Access) error
 		c.render(w, http.StatusOK, "find", c.frame(a, "search", "Search"))
 	case by == "name":
 		seeOther(w, to("names", "prefix", of))
+	case by == "labels":
+		seeOther(w, to("search", "by", "label", "q", strings.TrimRight(of, "*")+"*"))
 	case by == "node":
 		seeOther(w, to("node", "id", of))
 	default:

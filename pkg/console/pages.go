@@ -47,7 +47,7 @@ var overviewPage = &page{
 }
 
 var namePage = &page{
-	name: "name", asks: []string{"kind", "name"}, regions: []string{"state", "chart", "resources", "holders", "line", "holds"},
+	name: "name", asks: []string{"kind", "name", "holders", "line"}, regions: []string{"state", "chart", "resources", "holders", "line", "holds"},
 	every: watch.NameEvery,
 	title: func(q url.Values) string { return text.Plain(q.Get("name")) + " (" + kindWord(q.Get("kind")) + ")" },
 	open:  openName,
@@ -64,7 +64,7 @@ func openName(c *Console, q url.Values) (source, error) {
 	return fed[watch.Name]{
 		c.watch.Name(keyspace.Kind(q.Get("kind")), q.Get("name"), claim),
 		func(n watch.Name) (any, time.Time) {
-			v := nameOf(n, claim)
+			v := nameOf(n, claim, q)
 			e := &n.Explanation
 			if claim != "" {
 				e = v.Why

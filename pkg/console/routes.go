@@ -168,6 +168,8 @@ func codeOf(err error) int {
 		return http.StatusServiceUnavailable
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return http.StatusBadRequest
+	case errors.Is(err, berth.ErrNotHeld):
+		return http.StatusGone
 	}
 	for _, later := range []error{errStreams, errShare, errClosed, errSilent, errBusy, watch.ErrMany, watch.ErrClosed} {
 		if errors.Is(err, later) {

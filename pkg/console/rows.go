@@ -61,7 +61,12 @@ func nameLines(now time.Time, all []berth.Name, heads ...string) []line {
 
 // claimColumns are those of a claim, with what may be done to it.
 var claimColumns = append(slices.Clip(view.Claims), view.Column[view.Claim]{Head: "ACTION", Cell: func(c *view.Claim) view.Cell {
-	return view.Cell{{Says: "Release", To: view.Place{Of: "release", Kind: c.Kind, Name: c.Name, ID: c.ID()}}}
+	of := view.Place{Of: "release", Kind: c.Kind, Name: c.Name, ID: c.ID()}
+	cell := view.Cell{{Says: "Release", To: of}}
+	if of.Of = "want"; c.Hold != nil {
+		cell = append(cell, view.Piece{Says: "Ask back", To: of})
+	}
+	return cell
 }})
 
 // claimLines have a row for a hold that is another than for the wait before it: both may be there.

@@ -127,6 +127,9 @@ func TestWhatIsSearchedFor(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, a.code)
 		require.Equal(t, "names?prefix=g%26", a.head.Get("Location"))
 		require.Equal(t, "node?id=x", s.get("search?by=node&q=x").head.Get("Location"))
+		for _, begins := range []string{"work", "work*"} {
+			require.Equal(t, "search?by=label&q=work%2A", s.get("search?by=labels&q="+begins).head.Get("Location"))
+		}
 		require.Contains(t, s.see("search"), "Search")
 		require.Equal(t, http.StatusBadRequest, s.get("search?by=colour&q=x").code)
 	})
@@ -154,6 +157,35 @@ func TestNamesInUseHavePages(t *testing.T) {
 	})
 }
 
+func TestAFullNameHasPartsThatAreNotTooLong(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker")
+		for range 26 {
+			p.permit("", "gpu", 26)
+		}
+		for range 60 {
+			p.awaitPermit("", "gpu", 26)
+		}
+		claims := map[string]bool{}
+		for n := 1; ; n++ {
+			page := s.see(fmt.Sprintf("name?kind=sem&name=gpu&line=%d", n))
+			for _, link := range linksOf(t, page, "claim?") {
+				claims[link] = true
+			}
+			if len(linksOf(t, page, fmt.Sprintf("name?kind=sem&line=%d&name=gpu#h-line", n+1))) == 0 {
+				require.Equal(t, 3, n)
+				require.Contains(t, page, "51 to 60<")
+				break
+			}
+		}
+		require.Len(t, claims, 25+60, "one who holds is in the next part of those")
+		for asked, shown := range map[string]string{"9": "26 to 26<", "-1": "1 to 25 <a rel=", "x": "1 to 25 <a rel="} {
+			page := s.see("name?kind=sem&name=gpu&holders=" + asked)
+			require.Contains(t, page, shown)
+		}
+	})
+}
+
 func TestAServerThatDoesNotAnswer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		way := w.Process()
@@ -161,6 +193,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		w.process("worker").permit("anna", "gpu", 1)
 		require.Equal(t, "ok\n", s.get("healthz").body)
 		live := s.open("page=name&kind=sem&name=gpu")
+		require.NotContains(t, s.see("name?kind=sem&name=gpu"), ` class="old"`)
 		w.Advance(3 * time.Second)
 		way.Cut()
 		w.Advance(time.Minute)
@@ -168,6 +201,7 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		html, _ := live.region("holders")
 		require.Contains(t, html, "anna", "and keeps what it had")
 		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Not read: ")
+		require.Contains(t, s.see("name?kind=sem&name=gpu"), ` class="old"`)
 		for _, address := range []string{"name?kind=sem&name=none", "names?prefix=none"} {
 			a := s.get(address)
 			require.Equal(t, http.StatusServiceUnavailable, a.code, address)

@@ -3,7 +3,10 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -82,12 +85,43 @@ type name struct {
 	Chart chart
 	Lanes timeline
 	// The tables of a name, and that of a claim.
-	Items, Holders, Line, Blockers []line
+	Items, Blockers []line
+	Holders, Line   part
 	// How many more there are than are shown.
 	MoreResources, MoreDamaged int
 }
 
-func nameOf(n watch.Name, claim string) *name {
+// part is one of a table that is long on a telephone.
+type part struct {
+	Table            []line
+	First, Last      int    // the rows that it has, from 1
+	Previous, Behind string // the addresses of the parts around it, "" for none
+}
+
+// partMost is how many rows a part has.
+const partMost = 25
+
+// partOf is the part of a table of the page of a name that is asked for by its number, or the nearest.
+func partOf(now time.Time, all []view.Claim, of string, q url.Values, heads ...string) (p part) {
+	n, _ := strconv.Atoi(q.Get(of))
+	n = min(max(n, 1), max(1, (len(all)+partMost-1)/partMost))
+	address := func(n int) string {
+		other := maps.Clone(q)
+		other.Set(of, strconv.Itoa(n))
+		return "name?" + other.Encode() + "#h-" + of
+	}
+	p.First, p.Last = (n-1)*partMost+1, min(n*partMost, len(all))
+	if n > 1 {
+		p.Previous = address(n - 1)
+	}
+	if p.Last < len(all) {
+		p.Behind = address(n + 1)
+	}
+	p.Table = claimLines(now, all[p.First-1:p.Last], heads...)
+	return p
+}
+
+func nameOf(n watch.Name, claim string, q url.Values) *name {
 	v := &name{Name: n, Claim: claim}
 	of := n.Name.Name
 	if asked, ok := n.Asked[claim]; ok {
@@ -125,9 +159,9 @@ func nameOf(n watch.Name, claim string) *name {
 	v.Damaged, v.MoreDamaged = first(n.Damaged)
 	v.Resources, v.MoreResources = first(n.Resources)
 	v.Items = resourceLines(n.At, of, v.Resources, n.Holds)
-	v.Holders = claimLines(n.At, view.ClaimsOf(n.Kind, of, n.Holds), "CLAIM", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT", "FOR", "LEFT",
+	v.Holders = partOf(n.At, view.ClaimsOf(n.Kind, of, n.Holds), "holders", q, "CLAIM", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT", "FOR", "LEFT",
 		"PROCESS", "HEARD", "METADATA", "ACTION")
-	v.Line = claimLines(n.At, view.ClaimsOf(n.Kind, of, n.Waits), "CLAIM", "AHEAD", "DOES", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT",
+	v.Line = partOf(n.At, view.ClaimsOf(n.Kind, of, n.Waits), "line", q, "CLAIM", "AHEAD", "DOES", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT",
 		"PRIORITY", "FOR", "WHY", "METADATA", "ACTION")
 	return v
 }

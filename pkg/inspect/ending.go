@@ -64,10 +64,15 @@ func (f *future) passHolds() {
 		f.happens(what, end, h.ID, h.Resource)
 	}
 	for _, h := range over {
-		f.holds = slices.DeleteFunc(f.holds, func(other *reader.Held) bool { return other == h })
-		f.used -= max(h.Weight, 1)
-		f.back(h)
+		f.over(h)
 	}
+}
+
+// over has a hold have ended now.
+func (f *future) over(h *reader.Held) {
+	f.holds = slices.DeleteFunc(f.holds, func(other *reader.Held) bool { return other.ID == h.ID })
+	f.used -= max(h.Weight, 1)
+	f.back(h)
 }
 
 // back has the resource of a hold that has ended now come back.

@@ -23,6 +23,7 @@ const (
 	ClaimLeaves  What = "claim_leaves" // it has died in line
 	PauseEnds    What = "pause_ends"
 	SweepDue     What = "sweep_due"   // something is free, and nobody has looked yet
+	Released     What = "released"    // of AskedClaim.Freed: an operator releases it
 	SwarmFlush   What = "swarm_flush" // a dead node's hold without end is taken back by the next one
 )
 

@@ -74,7 +74,7 @@ func (s *stage) scene() *scene {
 
 // guessed is what a form might bring.
 func guessed() url.Values {
-	return url.Values{"token": {"x"}, "will": {"x"}, "form": {"1"}, "reason": {"mischief"}, "for": {"10m"}, "capacity": {"7"}, "within": {"1s"}, "keep": {"1"}}
+	return url.Values{"token": {"x"}, "agreed": {"x"}, "form": {"1"}, "reason": {"mischief"}, "for": {"10m"}, "capacity": {"7"}, "within": {"1s"}, "keep": {"1"}}
 }
 
 // entered is all that the form of an action brings, with a reason and another capacity: what is sent with it, is done.
@@ -94,7 +94,7 @@ func (l *look) entered() url.Values {
 		fields.Set(name, value)
 	}
 	require.NotEmpty(l, fields["token"])
-	require.NotEmpty(l, fields["will"])
+	require.NotEmpty(l, fields["agreed"])
 	return fields
 }
 

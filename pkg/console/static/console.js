@@ -76,15 +76,16 @@
     if (!status) return;
     say(status, text);
     status.className = 'live ' + how;
+    body.classList.toggle('old', how === 'off');
   };
   let heard = null; // the last beat, while there is a stream
   let read = 0; // when what is shown was read, by this clock
   const stand = () => {
     if (!heard) return;
     const old = Date.now() - read;
-    if (heard.error) show('Not read: ' + heard.error, 'off');
-    // In steps, as a screen reader says each.
-    else if (heard.old && old > heard.old) show('Not read for ' + span(old - old % (old < 60000 ? 5000 : 60000)), 'off');
+    const since = 'Not read since ' + new Date(read + ahead).toISOString().slice(11, 19) + ' UTC';
+    if (heard.error) show((heard.read ? since : 'Not read') + ': ' + heard.error, 'off');
+    else if (heard.old && old > heard.old) show(since, 'off');
     else show('Live', 'on');
   };
   const beat = (b) => {
@@ -134,6 +135,11 @@
     start();
   });
   window.addEventListener('pagehide', stop);
+  document.addEventListener('keydown', (e) => {
+    if (e.key !== '/' || e.ctrlKey || e.altKey || e.metaKey || e.target.closest('input, select, textarea')) return;
+    e.preventDefault();
+    document.getElementById('find-q').focus();
+  });
   window.addEventListener('pageshow', (e) => { if (e.persisted) start(); });
 
   setInterval(() => {

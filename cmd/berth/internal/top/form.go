@@ -45,7 +45,8 @@ type form struct {
 	asks   []ask
 	at     int // of asks; len(asks): it is to be confirmed
 	input  string
-	wrong  string // with what was typed last, "" once a key has followed
+	wrong  string  // with what was typed last, "" once a key has followed
+	known  *stands // of what it is about, nil while that is being read
 }
 
 // ask is one thing to ask for.
@@ -56,7 +57,7 @@ type ask struct {
 }
 
 var verbs = map[string]act.Verb{
-	"r": act.Release, "p": act.Pause, "u": act.Unpause, "z": act.Resize, "t": act.Rest, "d": act.Drain, "D": act.Undrain,
+	"r": act.Release, "w": act.Want, "p": act.Pause, "u": act.Unpause, "z": act.Resize, "t": act.Rest, "d": act.Drain, "D": act.Undrain,
 }
 
 // act begins an action, if that is what the key does.
@@ -96,7 +97,7 @@ func newForm(verb act.Verb, t target) (*form, error) {
 		f.action = act.Action{Verb: verb, Node: t.node}
 	case t.name == "":
 		return nil, errors.New("nothing is selected")
-	case verb == act.Release && t.claim == "":
+	case (verb == act.Release || verb == act.Want) && t.claim == "":
 		return nil, errors.New("select a claim: enter opens a name")
 	case verb == act.Resize && t.kind != keyspace.Sem:
 		return nil, errors.New("only a semaphore has a capacity that can be set")
@@ -106,7 +107,7 @@ func newForm(verb act.Verb, t target) (*form, error) {
 		return nil, errors.New("select a resource, or a claim that holds one")
 	}
 	f.asks = asksOf(verb, t)
-	if verb == act.Release {
+	if verb == act.Release || verb == act.Want {
 		f.action.Claim = t.claim
 	}
 	if verb == act.Rest {
@@ -180,11 +181,26 @@ func (f *form) press(m *model, key, typed string) tea.Cmd {
 	case f.at == len(f.asks):
 		return f.confirm(m, typed)
 	case key == "enter":
-		f.next()
+		if f.next(); f.at == len(f.asks) {
+			f.known = nil
+			return m.world.about(f.action)
+		}
 	default:
 		f.edit(key, typed)
 	}
 	return nil
+}
+
+// learns takes in what is known of what an action is about.
+func (m *model) learns(k stands) {
+	switch {
+	case m.form == nil || m.form.at < len(m.form.asks) || m.form.action != k.action:
+	case k.err != nil:
+		m.form = nil
+		m.ended(outcome{action: k.action, err: k.err})
+	default:
+		m.form.known = &k
+	}
 }
 
 // next takes what was typed as the answer, and goes on to the next question. What Check refuses is asked for again.
@@ -214,6 +230,9 @@ func (f *form) confirm(m *model, typed string) tea.Cmd {
 		m.form = nil
 		return m.say(false, "nothing was done")
 	}
+	if f.known == nil {
+		return nil
+	}
 	if len(f.will(m.paper)) > m.room() {
 		return m.say(true, "make the window larger: it does not show all that this will do")
 	}
@@ -223,7 +242,7 @@ func (f *form) confirm(m *model, typed string) tea.Cmd {
 	if f.action.Verb == act.Drain {
 		line = "drain of node " + text.Plain(f.action.Node) + " is under way; it stays in force until it is ended by D"
 	}
-	return tea.Batch(m.say(false, line), m.world.do(f.action))
+	return tea.Batch(m.say(false, line), m.world.do(*f.known))
 }
 
 // typed takes in pasted text.
@@ -291,7 +310,10 @@ func (f *form) draw(p paper, height int) []string {
 
 // will says all that the action will do, and asks whether it is to be done.
 func (f *form) will(p paper) []string {
-	lines := p.wrap(f.action.Will(), p.width)
+	if f.known == nil {
+		return p.wrap("Reading ...", p.width)
+	}
+	lines := p.wrap(f.action.Will(f.known.known), p.width)
 	if f.action.Reason != "" {
 		lines = append(lines, p.wrap("The reason: "+text.Quoted(f.action.Reason), p.width)...)
 	}

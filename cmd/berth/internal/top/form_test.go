@@ -3,6 +3,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,9 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // atPool is a model that shows a pool with a hold, a waiting claim and two resources.
@@ -322,12 +326,68 @@ func TestNothingIsDoneThatIsNotShown(t *testing.T) {
 	require.Len(t, p.fake.done, 1)
 }
 
+func TestAConfirmationSaysWhoseHoldItEndsAndWhoGetsIt(t *testing.T) {
+	hold := berth.Holder{ID: "n2.b", Node: "n2", Owner: "eva", Label: "host/2", Held: 90 * time.Second}
+	claim := inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Hold: &hold}
+	p := atName(t, 80, 24)
+	p.fake.knows = nil
+	p.keys("down r enter")
+	p.shows("Reading ...")
+	p.keys("y")
+	require.NotNil(t, p.form)
+	require.Len(t, p.fake.asked, 1)
+	p.fake.knows = &act.Known{Claim: claim, Heirs: []berth.Waiter{{Owner: "bert", Waited: time.Minute}, {}}, Waiting: 2}
+	p.send(nil)
+	p.shows(`by force: owner "eva" (label "host/2") has held it for 1m30s. Owner "bert", who has waited for 1m00s, gets it, and 1 more get something.`)
+	p.keys("y")
+	require.Len(t, p.fake.done, 1)
+
+	p.keys("w enter")
+	p.shows(`Ask for claim "n2.b" of semaphore "gpu" back: owner "eva" (label "host/2") has held it`, "Nothing ends")
+	p.keys("y")
+	require.Equal(t, act.Want, p.fake.done[1].Verb)
+
+	p.fake.err = fmt.Errorf("it has ended: %w", berth.ErrNotHeld)
+	p.keys("r enter")
+	p.shows("release gpu: not done: it has ended")
+	require.Nil(t, p.form)
+
+	p = atName(t, 80, 24) // what is late is of no action any more
+	p.fake.knows = nil
+	p.keys("down r enter esc w")
+	p.fake.knows = &act.Known{Claim: claim}
+	p.keys("enter")
+	p.shows("Ask for claim")
+}
+
+// What is confirmed is read again: a claim that waited, and holds now, is not ended by that.
+func TestAnActionIsNotDoneToWhatDoesSomethingElseNow(t *testing.T) {
+	t.Parallel()
+	s := jam(t)
+	redis := apptest.Got(s.Client())(t)
+	defer redis.Close()
+	watcher := watch.New(apptest.Got(inspect.New(redis, inspect.Config{}))(t), nil)
+	defer watcher.Close()
+	l := newLive(t.Context(), watcher, act.New(redis, node.Config{}), "")
+	held, waits := apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0], apptest.WaitersOf(t, s, keyspace.Sem, "gpu")[0]
+	about := func(claim string) stands {
+		return l.about(act.Action{Verb: act.Release, Kind: keyspace.Sem, Name: "gpu", Claim: claim})().(stands)
+	}
+	first, next := about(held.ID), about(waits.ID)
+	require.Equal(t, []string{"holds", "waits"}, []string{first.known.Does(), next.known.Does()})
+	require.Equal(t, waits.ID, first.known.Heirs[0].ID)
+	require.NoError(t, l.do(first)().(outcome).err)
+	require.ErrorIs(t, l.do(first)().(outcome).err, berth.ErrNotHeld)
+	require.ErrorContains(t, l.do(next)().(outcome).err, "it holds")
+	require.Equal(t, waits.ID, apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0].ID)
+}
+
 // The library drops what is to be done when the program ends in the same moment.
 func TestAnActionThatIsNeverBegunIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t.Context(), nil, nil, "")
 		pause := act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"}
-		late := l.do(pause)
+		late := l.do(stands{action: pause})
 		require.Equal(t, []outcome{{action: pause, err: errNotBegun}}, l.end())
 		require.Nil(t, late(), "it is not done after that was said")
 	})
@@ -337,7 +397,7 @@ func TestAnActionThatIsNeverBegunIsNotWaitedFor(t *testing.T) {
 func TestAnActionThatHasBegunIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t.Context(), nil, nil, "")
-		l.do(act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"})
+		l.do(stands{action: act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"}})
 		require.True(t, l.begin(1))
 		var said []outcome
 		ended := make(chan struct{})

@@ -253,7 +253,7 @@ func (l *list) draw(m *model, height int) []string {
 		"HELD": 50, "WAITING": 56, "WAITED": 66, "AGE": 70, "HELD BY": 80, "FOR": 90, "SINCE, UTC": 120, "OWNER": 140,
 	})
 	lines := []string{l.head(p), t.heading()}
-	foot := l.about(p, t.hidden)
+	foot := l.about(p, t.hides(""))
 	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[berth.Name], selected bool) []string {
 		n := &e.value
 		switch {
@@ -292,8 +292,8 @@ func (l *list) head(p paper) string {
 	return p.in(look, p.cut(says, p.width))
 }
 
-// about says what of it is shown. hidden are columns that a narrow window has no room for.
-func (l *list) about(p paper, hidden []string) []string {
+// about says what of it is shown. hidden are the columns that are not.
+func (l *list) about(p paper, hidden string) []string {
 	var says []string
 	if l.stuck {
 		says = append(says, "only what is stuck: ! shows all")
@@ -326,8 +326,8 @@ func (l *list) about(p paper, hidden []string) []string {
 	if l.got.Replica {
 		says = append(says, "from a replica")
 	}
-	if p.width < usualWidth && len(hidden) > 0 {
-		says = append(says, "hidden: "+strings.Join(hidden, ", "))
+	if hidden != "" {
+		says = append(says, hidden)
 	}
 	return []string{p.in(faint, p.cut(strings.Join(says, "; "), p.width))}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -71,6 +72,17 @@ func TestNarrowWindowsShowTheStateAndSayWhatTheyHide(t *testing.T) {
 		require.Equal(t, width >= 80, !strings.Contains(p.screen(), "hidden: "), width)
 		if width == 60 {
 			p.shows("hidden: WAITED, HELD BY, FOR")
+		}
+		p = atName(t, width, 24)
+		require.Equal(t, width >= 80, !strings.Contains(p.screen(), "hidden: "), width)
+		if width == 60 {
+			p.shows("hidden: WEIGHT, PROCESS, FENCE, CLAIM; enter shows them")
+		}
+		p.keys("down n")
+		p.reads(watch.Claims{At: noon})
+		require.Equal(t, width >= 80, !strings.Contains(p.screen(), "hidden: "), width)
+		if width == 60 {
+			p.shows("0 claims, 0s ago; hidden: OWNER, LABEL, CLAIM")
 		}
 	}
 }

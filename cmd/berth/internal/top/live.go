@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -99,9 +100,37 @@ func (l *live) names(ask namesAsk) tea.Cmd {
 	}
 }
 
-// do does an action. What is under way when the program ends is waited for, but a drain: that goes on without it.
-func (l *live) do(action act.Action) tea.Cmd {
-	ctx := l.ctx
+// about reads what an action is about.
+func (l *live) about(action act.Action) tea.Cmd {
+	return func() tea.Msg {
+		k, err := l.reads(l.ctx, action)
+		return stands{action, k, err}
+	}
+}
+
+// aboutWithin is how long that may take.
+const aboutWithin = 5 * time.Second
+
+func (l *live) reads(ctx context.Context, action act.Action) (act.Known, error) {
+	if action.Claim == "" {
+		return act.Known{}, nil
+	}
+	feed := l.watcher.Name(action.Kind, action.Name, action.Claim)
+	defer feed.Close()
+	ctx, cancel := context.WithTimeoutCause(ctx, aboutWithin, errSilent)
+	defer cancel()
+	name, err := feed.Next(ctx)
+	if err != nil {
+		return act.Known{}, err
+	}
+	return action.Known(&name.Look)
+}
+
+var errSilent = errors.New("the server does not answer")
+
+// do does an action, if what it is about still stands as it was read. What is under way when the program ends is waited for, but a drain: that goes on without it.
+func (l *live) do(asked stands) tea.Cmd {
+	ctx, action := l.ctx, asked.action
 	if action.Verb != act.Drain {
 		ctx = context.WithoutCancel(ctx) // each call ends by itself
 	}
@@ -115,8 +144,14 @@ func (l *live) do(action act.Action) tea.Cmd {
 			return nil
 		}
 		defer l.doing.Done()
-		done, err := l.actor.Do(ctx, action, l.by)
-		o := outcome{action, done, err}
+		o := outcome{action: action}
+		now, err := l.reads(ctx, action)
+		if was := asked.known.Does(); err == nil && now.Does() != was {
+			err = fmt.Errorf("the claim does not do what it did: it %s", now.Does())
+		}
+		if o.err = err; err == nil {
+			o.done, o.err = l.actor.Do(ctx, action, l.by)
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.ended {

@@ -37,7 +37,8 @@ type world interface {
 	look(at subject) tea.Cmd            // at this, and no longer at what was looked at before: a reading
 	next(at subject, after int) tea.Cmd // the reading after that one
 	names(ask namesAsk) tea.Cmd         // a page of all names: a namesPage
-	do(action act.Action) tea.Cmd       // an outcome
+	about(action act.Action) tea.Cmd    // what is known of what it is about: a stands
+	do(asked stands) tea.Cmd            // an outcome, if that still stands so
 	tick() tea.Cmd                      // a tick, in a second
 }
 
@@ -64,6 +65,12 @@ type (
 		page inspect.Page[berth.Name]
 		err  error
 		now  time.Time
+	}
+	// stands is what was read of what an action is about, or why it is not to be done.
+	stands struct {
+		action act.Action
+		known  act.Known
+		err    error
 	}
 	// outcome is what has come of an action.
 	outcome struct {
@@ -199,6 +206,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if l, ok := m.screens[0].(*list); ok {
 			return m, l.page(m, msg)
 		}
+	case stands:
+		m.learns(msg)
 	case outcome:
 		m.ended(msg)
 	case tea.PasteMsg:

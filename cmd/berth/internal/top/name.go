@@ -99,7 +99,7 @@ func (s *nameScreen) keys(*model) string {
 	if s.full != ofNobody {
 		return "up down scroll   esc back   ? help"
 	}
-	keys := "r release  p pause  u unpause  "
+	keys := "r release  w ask back  p pause  "
 	switch s.kind {
 	case keyspace.Sem:
 		keys += "z resize  "
@@ -166,6 +166,9 @@ func (s *nameScreen) draw(m *model, height int) []string {
 		return s.whole(m, height)
 	}
 	top := p.few(p.wrap(s.counts()+"; "+age(m.now.Sub(s.at))+" ago", p.width), 2, p.width)
+	if hidden := s.table(p, p.width).hides(""); hidden != "" {
+		top = append(top, p.in(faint, p.cut(hidden+"; enter shows them", p.width)))
+	}
 	var told []string
 	for _, says := range s.told(m) {
 		told = append(told, p.few(p.wrap(says, p.width), max(min(height/5, 5), 1), p.width)...)
@@ -190,7 +193,8 @@ func (s *nameScreen) twoColumns(p paper, height int) []string {
 	return lines
 }
 
-func (s *nameScreen) drawRows(p paper, width, height int) []string {
+// table is that of the claims.
+func (s *nameScreen) table(p paper, width int) table[view.Claim] {
 	from := map[string]int{"RESOURCE": math.MaxInt, "OWNER": 56, "PROCESS": 72, "WEIGHT": math.MaxInt, "CLAIM": 100, "FENCE": 150}
 	switch s.kind {
 	case keyspace.Pool:
@@ -199,7 +203,11 @@ func (s *nameScreen) drawRows(p paper, width, height int) []string {
 		from["WEIGHT"] = 100
 	}
 	columns := view.Claims.Pick("DOES", "FOR", "LEFT", "LABEL", "OWNER", "RESOURCE", "WEIGHT", "PROCESS", "FENCE", "CLAIM")
-	claims := tableOf(p, width, columns, from)
+	return tableOf(p, width, columns, from)
+}
+
+func (s *nameScreen) drawRows(p paper, width, height int) []string {
+	claims := s.table(p, width)
 	resources := tableOf(p, width, view.ResourceColumns.Pick("RESOURCE", "STATE", "LEFT", "HELD BY", "REASON"),
 		map[string]int{"LEFT": 48, "HELD BY": 64, "REASON": 80})
 	lines := []string{claims.heading()}

@@ -36,7 +36,7 @@ func (s *nodeScreen) target() target {
 func (s *nodeScreen) title(*model) string { return "Claims of node " + text.Plain(s.node) }
 
 func (s *nodeScreen) keys(*model) string {
-	return "enter opens   r release   d drain   D end drain   c cycles   esc back   ? help"
+	return "enter opens  r release  w ask back  d drain  D end drain  c cycles  esc back  ? help"
 }
 
 func (s *nodeScreen) draw(m *model, height int) []string {
@@ -51,7 +51,7 @@ func (s *nodeScreen) draw(m *model, height int) []string {
 	columns := view.Claims.Pick("KIND", "NAME", "DOES", "FOR", "LEFT", "OWNER", "LABEL", "CLAIM")
 	columns[2].Width = len("holds, condemned") // no column says more of the process
 	t := tableOf(p, p.width, columns, map[string]int{"FOR": 48, "LEFT": 56, "OWNER": 64, "LABEL": 72, "CLAIM": 120})
-	lines := []string{p.cut(says, p.width), t.heading()}
+	lines := append(p.few(p.wrap(says+t.hides("; "), p.width), 2, p.width), t.heading())
 	return append(lines, s.rows.draw(height-len(lines), func(e entry[view.Claim], selected bool) []string {
 		return t.row(&e.value, selected, e.gone, suspicious[e.value.Suspicious()], nil)
 	})...)

@@ -2,6 +2,7 @@ package top
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -130,7 +131,8 @@ const marker = "> "
 // airy is from which width on two blanks are between columns.
 const airy = 100
 
-// tableOf lays out the columns for a width. from is the least width on which a column is there, by its head.
+// tableOf lays out the columns for a width. from is the least width on which a column is there, by its head;
+// math.MaxInt is for none.
 func tableOf[T any](p paper, width int, columns view.Columns[T], from map[string]int) table[T] {
 	t := table[T]{paper: p, gap: " "}
 	if width >= airy {
@@ -141,7 +143,7 @@ func tableOf[T any](p paper, width int, columns view.Columns[T], from map[string
 		if width >= from[c.Head] {
 			t.columns = append(t.columns, c)
 			left, shares = left-c.Width-len(t.gap), shares+c.Share
-		} else {
+		} else if from[c.Head] < math.MaxInt {
 			t.hidden = append(t.hidden, c.Head)
 		}
 	}
@@ -168,6 +170,14 @@ func (t table[T]) line(mark string, cell func(c view.Column[T]) string) string {
 // heading is the line of its heads.
 func (t table[T]) heading() string {
 	return t.paper.in(strong, t.line("  ", func(c view.Column[T]) string { return c.Head }))
+}
+
+// hides says which columns a narrow window has no room for, behind a mark; "" for none, and where most windows hide them.
+func (t table[T]) hides(mark string) string {
+	if t.paper.width >= usualWidth || len(t.hidden) == 0 {
+		return ""
+	}
+	return mark + "hidden: " + strings.Join(t.hidden, ", ")
 }
 
 // past are cells of a row that is gone: nothing is left of it, and no process stands behind it.

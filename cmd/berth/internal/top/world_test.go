@@ -25,6 +25,9 @@ type fake struct {
 	nexts []int
 	asks  []namesAsk
 	done  []act.Action
+	knows *act.Known   // of each action, nil: what it is about is never read
+	asked []act.Action // what nothing is known of yet
+	err   error
 }
 
 func (f *fake) look(at subject) tea.Cmd {
@@ -42,8 +45,13 @@ func (f *fake) names(ask namesAsk) tea.Cmd {
 	return nil
 }
 
-func (f *fake) do(action act.Action) tea.Cmd {
-	f.done = append(f.done, action)
+func (f *fake) about(action act.Action) tea.Cmd {
+	f.asked = append(f.asked, action)
+	return nil
+}
+
+func (f *fake) do(asked stands) tea.Cmd {
+	f.done = append(f.done, asked.action)
 	return nil
 }
 
@@ -59,7 +67,7 @@ type play struct {
 
 func begin(t *testing.T, width, height int) *play {
 	t.Helper()
-	f := &fake{}
+	f := &fake{knows: &act.Known{}}
 	p := &play{T: t, model: newModel(f, "berth", "", false, noon), fake: f}
 	p.Init()
 	p.send(tea.WindowSizeMsg{Width: width, Height: height})
@@ -68,6 +76,11 @@ func begin(t *testing.T, width, height int) *play {
 
 func (p *play) send(msg tea.Msg) tea.Cmd {
 	_, cmd := p.Update(msg)
+	if len(p.fake.asked) > 0 && p.fake.knows != nil {
+		asked := p.fake.asked[0]
+		p.fake.asked = p.fake.asked[1:]
+		p.send(stands{asked, *p.fake.knows, p.fake.err})
+	}
 	return cmd
 }
 
