@@ -40,3 +40,6 @@ func (t *Target) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, 
 
 func (d DrainTarget) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
 func (d *DrainTarget) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (d Drain) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
+func (d *Drain) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
