@@ -30,6 +30,8 @@ type DrainOptions struct {
 	// Force has what is left be ended by force once ForceAfter has passed, which is above 0. One goes with the other.
 	Force      bool
 	ForceAfter time.Duration
+	// Each is called after each pass over the names with what has come of the drain so far; nil for nobody. Drain waits for it.
+	Each func(Drained)
 }
 
 // Drain is one that is in force: since it was called, processes finish, and get nothing new.
@@ -55,4 +57,16 @@ type Drained struct {
 	Detached int `json:"detached"`
 	// Left is how many holds and waits the last pass has found.
 	Left int `json:"left"`
+	// Some are the first of these, at most 10.
+	Some []Unfinished `json:"some,omitzero"`
+}
+
+// Unfinished is a claim that a drain waits for.
+type Unfinished struct {
+	Ref
+	Claim string `json:"claim"`
+	Node  string `json:"node"`
+	Label string `json:"label"`
+	// Waits says that it is a wait, not a hold.
+	Waits bool `json:"waits"`
 }

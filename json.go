@@ -43,3 +43,9 @@ func (d *DrainTarget) UnmarshalJSON(data []byte) error { return wire.Unmarshal(d
 
 func (d Drain) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
 func (d *Drain) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (d Drained) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
+func (d *Drained) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (u Unfinished) MarshalJSON() ([]byte, error)     { return wire.Marshal(u) }
+func (u *Unfinished) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, u) }
