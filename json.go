@@ -40,3 +40,12 @@ func (t *Target) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, 
 
 func (d DrainTarget) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
 func (d *DrainTarget) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (d Drain) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
+func (d *Drain) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (d Drained) MarshalJSON() ([]byte, error)     { return wire.Marshal(d) }
+func (d *Drained) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, d) }
+
+func (u Unfinished) MarshalJSON() ([]byte, error)     { return wire.Marshal(u) }
+func (u *Unfinished) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, u) }

@@ -36,11 +36,13 @@ type Action struct {
 	Resource string        // Rest
 	Capacity int           // Resize
 	Keep     bool          // Resize: for good
-	For      time.Duration // Pause, Rest, also of what rests longer; berth.Forever of a rest
+	For      time.Duration // Pause; Drain, 0 for no end; Rest, also of what rests longer: berth.Forever for no end
 	Node     string        // Drain, Undrain; or Label
 	Label    string        // likewise
-	Within   time.Duration // Drain: after how long the rest is ended by force, 0 never
+	Force    bool          // Drain: the rest is ended by force after ForceAfter
 	Reason   string        // why, up to 512 bytes
+
+	ForceAfter time.Duration // Drain: with Force
 }
 
 // MaxPause is how long a pause may last.
@@ -60,8 +62,14 @@ func (a *Action) Check() error {
 	switch {
 	case drain && (a.Node == "") == (a.Label == ""):
 		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
-	case drain && a.Within < 0:
-		return berth.Invalid("within", "%s is below 0", a.Within)
+	case a.Verb == Drain && (a.For < 0 || a.For > MaxPause):
+		return berth.Invalid("for", "a drain lasts above 0, at most %s; or 0, until it is ended", text.Human(MaxPause))
+	case a.Verb == Drain && a.Force && a.ForceAfter <= 0:
+		return berth.Invalid("force-after", "with force it is above 0")
+	case a.Verb == Drain && !a.Force && a.ForceAfter != 0:
+		return berth.Invalid("force", "only with it is the rest ended by force after a time")
+	case a.Verb == Drain && a.For > 0 && a.ForceAfter >= a.For:
+		return berth.Invalid("force-after", "by then the drain has ended by itself")
 	case (a.Verb == Release || a.Verb == Want) && a.Claim == "":
 		return berth.Invalid("claim", "it is empty")
 	case a.Verb == Pause && (a.For <= 0 || a.For > MaxPause):
@@ -117,8 +125,13 @@ func (a *Action) Will(known Known) string {
 		return fmt.Sprintf("End the drain of %s: they work again within 5 s.", a.who())
 	}
 	ends := "This goes on until nothing is left."
-	if a.Within > 0 {
-		ends = fmt.Sprintf("What is left after %s is ended by force.", text.Human(a.Within))
+	if a.Force {
+		ends = fmt.Sprintf("What is left after %s is ended by force.", text.Human(a.ForceAfter))
+	}
+	if a.For > 0 {
+		ends += fmt.Sprintf(" The drain ends by itself in %s.", text.Human(a.For))
+	} else {
+		ends += " The drain lasts until somebody ends it."
 	}
 	return fmt.Sprintf("Drain %s: new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. %s",
 		a.who(), ends)

@@ -70,7 +70,7 @@ func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
 	ops, target := n.Operator(), berth.DrainTarget{Node: what.Node, Label: what.Label}
 	switch what.Verb {
 	case Drain:
-		d, err := ops.Drain(ctx, target, what.Within)
+		d, err := ops.Drain(ctx, target, &berth.DrainOptions{For: what.For, Reason: what.Reason, Force: what.Force, ForceAfter: what.ForceAfter})
 		return fmt.Sprintf("%s: %d holds asked for, %d waits cancelled, %d holds ended by force, %d left, %d detached",
 			what.who(), d.Asked, d.Cancelled, d.Ended, d.Left, d.Detached), err
 	case Undrain:
@@ -117,7 +117,7 @@ func (a *Action) Told(by string) string {
 	switch {
 	case a.Verb == Resize:
 		line += fmt.Sprintf(" to %d", a.Capacity)
-	case a.Verb == Pause, a.Verb == Rest && a.For > 0 && a.For != berth.Forever:
+	case a.Verb == Pause, a.Verb == Drain && a.For > 0, a.Verb == Rest && a.For > 0 && a.For != berth.Forever:
 		line += " for " + text.Human(a.For)
 	case a.Verb == Rest && a.For == berth.Forever:
 		line += " without end"

@@ -141,7 +141,7 @@ func TestWhatFailedIsToldTooAndWhatIsRefusedIsNotSent(t *testing.T) {
 
 func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 	inWorld(t, func(w *world) {
-		target := act.Action{Verb: act.Drain, Label: "worker/*", Within: 10 * time.Second, Reason: "a new release"}
+		target := act.Action{Verb: act.Drain, Label: "worker/*", Force: true, ForceAfter: 10 * time.Second, Reason: "a new release"}
 		done, told, err := w.do(target) // nobody gives back what is asked for
 		require.NoError(w.T, err)
 		require.Equal(w.T, `all processes whose label begins with "worker/": 2 holds asked for, 0 waits cancelled, 2 holds ended by force, 0 left, 0 detached`, done)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -211,7 +212,7 @@ func (e *Engine) settle(ctx context.Context, refusal *berth.AcquireError) *berth
 	case e.outdated():
 		refusal.Cause = ErrReplaced
 	case e.drains():
-		return refusalBy(berth.ErrDraining)
+		return refusalBy(cmp.Or(e.drained(), berth.ErrDraining))
 	case ctx.Err() != nil || e.isClosing():
 		return cutShort
 	}

@@ -241,6 +241,6 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	a.mu.Unlock()
 	e.tell(c.caller, c, ev, &fx)
 	if c.inside.Load() && (ev.kind == evQueued || ev.kind == evGranted && ev.entry == nil) {
-		e.on(c, &event{kind: evDrained}) // its owner's hold had ended
+		e.on(c, &event{kind: evDrained, cause: e.drained()}) // its owner's hold had ended
 	}
 }

@@ -179,8 +179,11 @@ func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Sta
 	}
 	switch ev.kind {
 	case evSaysEnded:
-		if ev.cause = berth.ErrReleased; e.outdated() {
+		switch ev.cause = e.released(); {
+		case e.outdated():
 			ev.cause = berth.ErrLost // whoever has ended it there: the node had lost it before
+		case s.Word == WordTaken:
+			ev.cause = berth.ErrReleased
 		}
 	case evSaysUnknown:
 		e.LostData()
@@ -245,7 +248,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		case evSaysHeld:
 			ev.kind = evRestoredHeld // the next beat says how much is left
 		case evSaysEnded:
-			ev.cause = berth.ErrReleased
+			ev.cause = e.released()
 		}
 		fx := e.on(c, ev)
 		outcomes[at[i]] = fx.outcome()

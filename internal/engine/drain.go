@@ -1,7 +1,40 @@
 package engine
 
+import (
+	"strings"
+
+	"github.com/berth-go/berth"
+)
+
 // drains says whether the process drains.
-func (e *Engine) drains() bool { return e.cfg.Drains != nil && e.cfg.Drains() }
+func (e *Engine) drains() bool { return e.drained() != nil }
+
+// drained is why the process drains, nil if it does not.
+func (e *Engine) drained() error {
+	if e.cfg.Drains == nil {
+		return nil
+	}
+	return e.cfg.Drains()
+}
+
+// released is how a hold has ended that somebody else has ended: in a process that drains, by the drain as far as it knows.
+func (e *Engine) released() error {
+	if why := e.drained(); why != nil {
+		return endedBy{why}
+	}
+	return berth.ErrReleased
+}
+
+// endedBy is the end of a hold that a drain has ended.
+type endedBy struct{ drain error }
+
+// Error is berth.ErrReleased with the drain.
+func (e endedBy) Error() string {
+	return berth.ErrReleased.Error() + " (" + strings.TrimPrefix(e.drain.Error(), "berth: ") + ")"
+}
+
+// Unwrap returns both errors.
+func (e endedBy) Unwrap() []error { return []error{berth.ErrReleased, e.drain} }
 
 // Drain has the claims leave that ask or wait, and asks for all holds back, once Config.Drains says that the
 // process drains. A claim that comes meanwhile is refused by enter: that asks under the mutex under which the
@@ -19,7 +52,7 @@ func (e *Engine) Drain() {
 		}
 	}
 	for _, c := range leave {
-		e.on(c, &event{kind: evDrained})
+		e.on(c, &event{kind: evDrained, cause: e.drained()})
 	}
 	for _, c := range e.those((*machine).alive) {
 		c.handle.want()

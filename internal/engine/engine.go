@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -72,9 +73,9 @@ type Config struct {
 	Paused func(ctx context.Context, at Line) *berth.Pause
 	// Wanted is called when somebody wants a hold of this node back; nil for nobody. It waits for nothing.
 	Wanted func()
-	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain
-	// has to follow. It never waits.
-	Drains func() bool
+	// Drains says why the process drains, an error that matches berth.ErrDraining; nil for it does not. Drains is nil where that
+	// cannot be. When the process begins to drain, Drain has to follow. It never waits.
+	Drains func() error
 	// Server tells which server has a Redis key, by a number; nil for one server.
 	Server func(key string) int
 	// Reenters says whether an owner who holds a name of a kind may take it again; nil for none.
@@ -178,7 +179,7 @@ func (e *Engine) enter(c *Claim) error {
 	}
 	if e.drains() {
 		if !e.reenters(c) {
-			return berth.ErrDraining
+			return cmp.Or(e.drained(), berth.ErrDraining) // it may have ended just now
 		}
 		c.inside.Store(true)
 	}

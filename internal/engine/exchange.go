@@ -43,8 +43,8 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	if h.e.cfg.Stands != nil {
 		h.e.cfg.Stands(ctx, h.c) // a hold stands; but the process may have heard that it drains
 	}
-	if h.e.drains() {
-		return false, &berth.AcquireError{Name: h.c.Name, Claim: h.c.ID, Reason: berth.ReasonDraining, Cause: berth.ErrDraining}
+	if why := h.e.drained(); why != nil {
+		return false, &berth.AcquireError{Name: h.c.Name, Claim: h.c.ID, Reason: berth.ReasonDraining, Cause: why}
 	}
 	h.c.calls.Lock()
 	defer h.c.calls.Unlock()

@@ -114,7 +114,9 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 		ev.kind, ev.mayRun, ev.cause = evReleaseFailed, scriptkit.MaybeRan(err), err
 		return c.on(ev), nil
 	}
-	ev.cause = c.lease.Err(ev.now) // the clock knows what the server may have seen
+	if ev.cause = c.lease.Err(ev.now); parting.Word == ForceReleased { // the clock knows what the server may have seen
+		ev.cause = e.released()
+	}
 	ev.fence, ev.text, ev.again, ev.stays = parting.Fence, string(parting.Word), parting.Unanswered, parting.Entries > 0
 	return c.on(ev), parting.Then
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -146,7 +147,9 @@ func (m *machine) outcome(ev event) error {
 	switch {
 	case word == GivenBack && mine && (m.end.own || !ev.unasked):
 		return nil
-	case word == ForceReleased || word == TakenOver:
+	case word == ForceReleased:
+		cause = cmp.Or(ev.cause, berth.ErrReleased)
+	case word == TakenOver:
 		cause = berth.ErrReleased
 	case !m.end.own:
 	case word == NotHeld && (ev.again || m.end.mayRun):

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -217,7 +218,7 @@ func fails(m *machine, ev event) effects {
 	case evRejected:
 		refusal = &berth.AcquireError{Reason: berth.ReasonFailed, Cause: ev.cause}
 	case evDrained:
-		refusal = refusalBy(berth.ErrDraining)
+		refusal = refusalBy(cmp.Or(ev.cause, berth.ErrDraining))
 	}
 	m.phase, m.end.err = ended, refusal
 	return effects{do: doWake | doForget}

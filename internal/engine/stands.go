@@ -50,7 +50,7 @@ func (e *Engine) stands(ctx context.Context, c *Claim) bool {
 		return false
 	}
 	if e.drains() && !c.inside.Load() && c.entry() == nil {
-		e.on(c, &event{kind: evDrained})
+		e.on(c, &event{kind: evDrained, cause: e.drained()})
 	}
 	return true
 }

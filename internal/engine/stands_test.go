@@ -66,7 +66,13 @@ func judged(t *testing.T, stands func(c *engine.Claim) bool, drains *atomic.Bool
 	synctest.Test(t, func(t *testing.T) {
 		f := &noted{fake: fake{fence: 1}}
 		e, _ := begin(t, f, func(cfg *engine.Config) {
-			cfg.CallTimeout, cfg.Drains = time.Second, drains.Load
+			cfg.CallTimeout = time.Second
+			cfg.Drains = func() error {
+				if drains.Load() {
+					return berth.ErrDraining
+				}
+				return nil
+			}
 			cfg.Retry = berth.Retry{Attempts: 3, Base: 100 * time.Millisecond, Cap: time.Second, Within: time.Minute}
 			cfg.Stands = func(_ context.Context, c *engine.Claim) bool { return stands(c) }
 		})

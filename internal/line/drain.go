@@ -19,20 +19,60 @@ import (
 // drainPause is how long after the begin of a pass over the names the next one begins.
 const drainPause = time.Second
 
-// Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until
-// nothing is left, or within has passed (0 = as long as ctx): then what is left ends by force. It returns
-// *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors: of names that cannot be read alone where
+// Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until nothing is
+// left or, with Force, ForceAfter has passed: then what is left ends by force. It returns
+// *berth.ConfigError, berth.ErrStale, errOver, ctx's error, or the server's errors: of names that cannot be read alone where
 // nothing else is left, and beside ctx's error those of the last pass.
-func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, within time.Duration) (berth.Drained, error) {
-	if within < 0 {
-		return berth.Drained{}, berth.Invalid("within", "%s is negative", within)
-	}
-	ctx = scriptkit.For(ctx, "Drain")
-	d := &drain{p: p, target: t, asked: make(map[string]bool)}
-	if err := d.say(ctx, notice.Drain); err != nil {
+func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.DrainOptions) (berth.Drained, error) {
+	opts := cmp.Or(o, &berth.DrainOptions{})
+	if err := checkDrain(opts); err != nil {
 		return berth.Drained{}, err
 	}
-	said := p.Clock.Now()
+	ctx = scriptkit.For(ctx, "Drain")
+	d := &drain{p: p, target: t, opts: opts, asked: make(map[string]bool)}
+	what := notice.Drain
+	if opts.Reason != "" {
+		what += " " + opts.Reason
+	}
+	if err := d.say(ctx, opts.For, what); err != nil {
+		return berth.Drained{}, err
+	}
+	if said := p.Clock.Now(); opts.For > 0 {
+		limited, cancel := scriptkit.Limit(ctx, opts.For)
+		defer cancel()
+		found, err := d.goOn(limited, said)
+		if limited.Err() != nil && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
+			err = fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left)
+		}
+		return found, err
+	}
+	return d.goOn(ctx, p.Clock.Now())
+}
+
+// errOver is the error of a drain that has ended by itself before it was done.
+var errOver = errors.New("berth: the drain has ended by itself")
+
+// checkDrain says what is wrong with the options of a drain.
+func checkDrain(o *berth.DrainOptions) error {
+	if err := settings.Duration("For", o.For); o.For != 0 && err != nil {
+		return err
+	}
+	switch {
+	case o.For < 0 || o.For > notice.MostPause:
+		return berth.Invalid("For", "%s: it is above 0 and at most %s, or 0 for no end", o.For, notice.MostPause)
+	case o.Force && o.ForceAfter <= 0:
+		return berth.Invalid("ForceAfter", "%s: with Force it is above 0", o.ForceAfter)
+	case !o.Force && o.ForceAfter != 0:
+		return berth.Invalid("Force", "ForceAfter ends holds by force: it needs Force")
+	case o.Force && o.For > 0 && o.ForceAfter >= o.For:
+		return berth.Invalid("ForceAfter", "%s: it is below For, %s, after which the drain has ended", o.ForceAfter, o.For)
+	}
+	return settings.Text("Reason", o.Reason)
+}
+
+// goOn goes over the names, since the drain was said, until it is done.
+func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, error) {
+	p, within := d.p, d.opts.ForceAfter
 	var last error // of the pass before
 	for {
 		began, before := p.Clock.Now(), d.found
@@ -45,17 +85,19 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, within time.Du
 		cancel()
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
-		case errors.Is(err, berth.ErrStale):
+		case errors.Is(err, berth.ErrStale), errors.Is(err, errOver):
 			return d.found, err
 		case end != nil || ctx.Err() != nil:
-			d.found.Left, d.found.Detached = before.Left, before.Detached // it did not come to its end
+			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
 			return d.found, errors.Join(end, cmp.Or(last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= heard:
 			return d.found, err
 		case cut || within > 0 && now-said >= within:
 			return d.end(ctx)
 		}
-		last = err
+		if last = err; d.opts.Each != nil {
+			d.opts.Each(d.found)
+		}
 		pause := began + drainPause - now
 		if within > 0 {
 			pause = min(pause, said+within-now)
@@ -72,13 +114,14 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, within time.Du
 // StopDrain ends a drain of the same target: processes that have heard of the drain hear of its end within some
 // seconds. It returns *berth.ConfigError, berth.ErrStale, or the server's errors.
 func (p *Process) StopDrain(ctx context.Context, t berth.DrainTarget) error {
-	return (&drain{p: p, target: t}).say(scriptkit.For(ctx, "StopDrain"), notice.Stop)
+	return (&drain{p: p, target: t}).say(scriptkit.For(ctx, "StopDrain"), 0, notice.Stop)
 }
 
 // drain is a walk over all claims that asks processes for what they have.
 type drain struct {
 	p      *Process
 	target berth.DrainTarget
+	opts   *berth.DrainOptions
 	field  string          // of the notice
 	number int64           // what the field had when it was set
 	asked  map[string]bool // the claims that were asked for
@@ -89,7 +132,7 @@ type drain struct {
 }
 
 // say sets the field of the target.
-func (d *drain) say(ctx context.Context, word string) (err error) {
+func (d *drain) say(ctx context.Context, lasts time.Duration, what string) (err error) {
 	switch t := d.target; {
 	case (t.Node == "") == (t.Label == ""):
 		return berth.Invalid("target", "a node or a label is needed, and not both")
@@ -99,19 +142,23 @@ func (d *drain) say(ctx context.Context, word string) (err error) {
 		d.field, err = notice.Node+t.Node, settings.Text("Node", t.Node)
 	}
 	if err == nil {
-		d.number, err = d.p.say(ctx, 0, word, d.field)
+		d.number, err = d.p.say(ctx, lasts, what, d.field)
 	}
 	return err
 }
 
-// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it.
+// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it; errOver if it has ended by itself.
 func (d *drain) goesOn(ctx context.Context) error {
-	told, _, err := readNotice(ctx, &d.p.Config, d.field)
+	told, now, err := readNotice(ctx, &d.p.Config, d.field)
 	if err != nil {
 		return err
 	}
-	if f := told[0]; f.Number != d.number {
-		return &berth.StaleError{Changed: cmp.Or(f.What, "forgotten")}
+	f := told[0]
+	if _, goesOn := f.Drains(now); f.Number == d.number && !goesOn {
+		return errOver
+	}
+	if f.Number != d.number {
+		return &berth.StaleError{Changed: cmp.Or(drained(f.What), "forgotten")}
 	}
 	return nil
 }
@@ -135,7 +182,7 @@ func (d *drain) means(c *reader.Listed) bool {
 func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 	var forced error
 	for range 2 {
-		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) {
+		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) || errors.Is(forced, errOver) {
 			return d.found, forced
 		}
 		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {
@@ -157,7 +204,7 @@ func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 // pass goes once through the claims of all names that are in use, if the drain goes on: of a name through those that
 // wait first, so that none of them is granted what the holds leave.
 func (d *drain) pass(ctx context.Context, force bool) error {
-	d.found.Left, d.found.Detached, d.errs, d.failed = 0, 0, nil, false
+	d.found.Left, d.found.Detached, d.found.Some, d.errs, d.failed = 0, 0, nil, nil, false
 	if err := d.goesOn(ctx); err != nil {
 		d.failed = true
 		return err
@@ -197,16 +244,29 @@ func (d *drain) claims(ctx context.Context, listed []reader.Listed, met map[stri
 
 // claim cancels a wait, or asks for a hold, or ends it. What was granted meanwhile is asked for by the next pass.
 func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool, force bool) error {
-	switch w := c.Waiter; {
-	case w == nil && !met[c.Holder.ID]:
-		met[c.Holder.ID] = true
-		return d.hold(ctx, d.p.Face(c.Kind), c.Name, c.Holder, force)
+	switch w, h := c.Waiter, c.Holder; {
+	case w == nil && !met[h.ID]:
+		if met[h.ID] = true; !h.Detached {
+			d.left(berth.Unfinished{Ref: berth.Ref{Kind: c.Kind, Name: c.Name}, Claim: h.ID, Node: h.Node, Label: h.Label})
+		}
+		return d.hold(ctx, d.p.Face(c.Kind), c.Name, h, force)
 	case w != nil && !met[w.ID]:
 		met[w.ID] = true
+		d.left(berth.Unfinished{Ref: berth.Ref{Kind: c.Kind, Name: c.Name}, Claim: w.ID, Node: w.Node, Label: w.Label, Waits: true})
 		return d.cancel(ctx, d.p.Face(c.Kind), c.Name, w.ID, w.Node)
 	}
 	return nil
 }
+
+// left counts what the pass has found.
+func (d *drain) left(u berth.Unfinished) {
+	if d.found.Left++; len(d.found.Some) < someLeft {
+		d.found.Some = append(d.found.Some, u)
+	}
+}
+
+// someLeft is how many claims of what is left are named.
+const someLeft = 10
 
 // note keeps an error of the pass, unless it says what the last one says.
 func (d *drain) note(err error) {
@@ -221,7 +281,6 @@ func (d *drain) note(err error) {
 
 // cancel ends a wait.
 func (d *drain) cancel(ctx context.Context, f *Face, name, id, node string) error {
-	d.found.Left++
 	ended, err := f.endBy(ctx, name, id, node, true)
 	if ended {
 		d.found.Cancelled++
@@ -236,14 +295,12 @@ func (d *drain) hold(ctx context.Context, f *Face, name string, h *berth.Holder,
 		d.found.Detached++
 		return nil
 	case force:
-		d.found.Left++
 		ended, err := f.forceRelease(ctx, name, h.ID, h.Node)
 		if ended {
 			d.found.Ended++
 		}
 		return err
 	}
-	d.found.Left++
 	if h.Wanted > 0 && d.asked[h.ID] {
 		return nil
 	}

@@ -81,7 +81,7 @@ func newNode(p *Process) *Node {
 	}
 	if cfg.Notice != nil {
 		of.Before, of.Stands = n.before, n.stands
-		of.Drains, of.Wanted = cfg.Notice.Drains, cfg.Notice.Prompt
+		of.Drains, of.Wanted = cfg.Notice.Draining, cfg.Notice.Prompt
 	}
 	if cfg.Swarm != nil || cfg.Notice != nil {
 		of.Settle = n.settle

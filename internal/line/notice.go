@@ -28,12 +28,12 @@ func NewNotice(cfg Config) *notice.Notice {
 		Failed: func(err error) {
 			cfg.Tell.Send(observe.Event{Kind: observe.NoticeFailed, Err: err})
 		},
-		Heard: func(drains bool, field string) {
+		Heard: func(field string, why error) {
 			word := notice.Drain
-			if !drains {
+			if why == nil {
 				word = notice.Stop
 			}
-			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + field})
+			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + field, Err: why})
 		},
 	})
 }
@@ -224,7 +224,7 @@ func (p *Process) say(ctx context.Context, lasts time.Duration, what string, fie
 	case statusSet:
 		return r.Int(1), r.Err()
 	case statusStale:
-		stale := error(&berth.StaleError{Changed: text(&r, 3)})
+		stale := error(&berth.StaleError{Changed: drained(text(&r, 3))})
 		if strings.HasPrefix(text(&r, 4), notice.Pause("")) {
 			stale = staleAll(r.Int(2) > 0, text(&r, 3))
 		}
@@ -234,6 +234,9 @@ func (p *Process) say(ctx context.Context, lasts time.Duration, what string, fie
 	}
 	return 0, Unexpected(fields[0], &r)
 }
+
+// drained is what a field of a drain says, for people.
+func drained(what string) string { return strings.Replace(what, " ", ": ", 1) }
 
 // staleAll is the error of a pause of all names, or of its end, that another one has overtaken.
 func staleAll(paused bool, reason string) error {

@@ -49,8 +49,9 @@ func (n *Face) Resume(ctx context.Context, token berth.Token, own func(*engine.C
 		return nil, err
 	}
 	if told := n.cfg.Notice; told != nil {
-		if told.Sure(ctx, n.kind.Kind); told.Drains() {
-			return nil, berth.ErrDraining
+		told.Sure(ctx, n.kind.Kind)
+		if err := told.Draining(); err != nil {
+			return nil, err
 		}
 	}
 	if err := n.Engine.Begin(); err != nil {

@@ -6,6 +6,7 @@ package notice
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
@@ -47,8 +49,9 @@ type Config struct {
 	Read func(ctx context.Context, own []string) (Told, error)
 	// Failed is told of a read that failed, or that was not whole, if the one before was another way.
 	Failed func(err error)
-	// Heard is told when the process begins to drain, and when it drains no more; what names the field.
-	Heard func(drains bool, what string)
+	// Heard is told when the process begins to drain, and when it drains no more; field is the one that says so. why is
+	// what Draining returns, nil for an end.
+	Heard func(field string, why error)
 	// Apart says that a name may be on another server than the notice, so that one may answer without the other.
 	Apart bool
 }
@@ -89,7 +92,7 @@ type Notice struct {
 	blind   atomic.Bool           // the last read failed
 	refused atomic.Bool           // it was answered all the same: the next one will fail, too
 	waived  atomic.Int64          // until when Sure does without a read, on the clock
-	drains  atomic.Bool           // one of the fields that fit says so
+	drains  atomic.Pointer[drain] // by the field that says so for longest; nil for none
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -97,16 +100,41 @@ type Notice struct {
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu     sync.Mutex
-	begun  bool            // guarded by mu: the goroutine runs, or has run
-	flight chan struct{}   // guarded by mu: closed when the read under way has ended; nil for none
-	next   chan struct{}   // guarded by mu: closed when the read that begins next has ended
-	nodes  []node          // guarded by mu
-	heeds  map[string]bool // of the goroutine alone: the fields by which the process drains
-	partly bool            // of the goroutine alone: the last read was not whole
-	born   int64           // of the goroutine alone: when the process was, in ms of the server's clock; 0 while that is not known
+	begun  bool              // guarded by mu: the goroutine runs, or has run
+	flight chan struct{}     // guarded by mu: closed when the read under way has ended; nil for none
+	next   chan struct{}     // guarded by mu: closed when the read that begins next has ended
+	nodes  []node            // guarded by mu
+	heeds  map[string]*drain // of the goroutine alone: the fields by which the process drains
+	heard  string            // of the goroutine alone: the field of the drain that Heard was told of, "" for none or after its end
+	partly bool              // of the goroutine alone: the last read was not whole
+	born   int64             // of the goroutine alone: when the process was, in ms of the server's clock; 0 while that is not known
 	// numbers are, of the goroutine alone, those of the pauses that were read last.
 	numbers map[keyspace.Kind]int64
 }
+
+// drain is one by which the process drains.
+type drain struct {
+	ends  time.Duration // on the clock
+	field string
+	Drained
+}
+
+// Drained is why a process gets nothing new. It matches berth.ErrDraining.
+type Drained struct {
+	By     berth.DrainTarget
+	Reason string
+}
+
+// Error names the target and the reason.
+func (d *Drained) Error() string {
+	if d.Reason == "" {
+		return "berth: drained by " + d.By.String()
+	}
+	return "berth: drained by " + d.By.String() + ": " + text.Escaped(d.Reason)
+}
+
+// Unwrap returns berth.ErrDraining.
+func (d *Drained) Unwrap() error { return berth.ErrDraining }
 
 // node is one that the process is or was.
 type node struct {
@@ -119,7 +147,7 @@ type node struct {
 func New(cfg Config) *Notice {
 	n := &Notice{
 		cfg: cfg, made: cfg.Clock.Now(), prompt: make(chan struct{}, 1), done: make(chan struct{}),
-		next: make(chan struct{}), heeds: make(map[string]bool), numbers: make(map[keyspace.Kind]int64),
+		next: make(chan struct{}), heeds: make(map[string]*drain), numbers: make(map[keyspace.Kind]int64),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
@@ -144,8 +172,16 @@ func (n *Notice) Leave(id string) {
 	}
 }
 
-// Drains says whether an operator has asked this process to drain.
-func (n *Notice) Drains() bool { return n.drains.Load() }
+// Drains says whether an operator has asked this process to drain, and the drain goes on.
+func (n *Notice) Drains() bool { return n.Draining() != nil }
+
+// Draining is why the process drains, nil if it does not: a *Drained.
+func (n *Notice) Draining() error {
+	if d := n.drains.Load(); d != nil && n.cfg.Clock.Now() < d.ends {
+		return &d.Drained
+	}
+	return nil
+}
 
 // Current returns what is known, from a read that began no longer than Vouches ago; else it
 // reads first, for patience at most. After a read that failed it returns what was known before,
@@ -266,6 +302,7 @@ func (n *Notice) read(start time.Duration) {
 		if err == nil {
 			problem = n.take(start, told)
 		}
+		n.settle()
 		return err
 	})
 	cancel()
@@ -328,7 +365,7 @@ func (n *Notice) take(start time.Duration, told Told) error {
 		read.of[kind] = s
 	}
 	n.known.Store(read)
-	if damaged := n.heed(told.Fields); damaged != "" {
+	if damaged := n.heed(now, told); damaged != "" {
 		return fmt.Errorf("berth: what operators say to all is %w: the field %q", state.ErrDamaged, damaged)
 	}
 	return told.Problem
@@ -355,35 +392,62 @@ func (n *Notice) all() []node {
 }
 
 // heed notes by which fields the process drains, and returns one that is damaged. A field that has gone changes nothing: a flush ends
-// no drain. One of a label that was set before the process was made is not about it.
-func (n *Notice) heed(fields map[string]string) (damaged string) {
-	what := ""
-	for name, told := range fields {
-		f := Read(told)
+// no drain. One of a label that was set before the process was made is not about it. A drain ends by itself by the process's clock.
+func (n *Notice) heed(now time.Duration, told Told) (damaged string) {
+	for name, text := range told.Fields {
+		f := Read(text)
 		if f.Damaged {
 			damaged = max(damaged, name)
 		}
-		if !n.fits(name, f.Number) || n.heeds[name] == (f.What == Drain) {
+		if !n.fits(name, f.Number) {
 			continue
 		}
-		what = name
-		if f.What == Drain {
-			n.heeds[name] = true
-		} else {
+		reason, drains := f.Drains(told.Now)
+		if !drains {
 			delete(n.heeds, name)
+			continue
 		}
-	}
-	drains := len(n.heeds) > 0
-	if n.drains.Swap(drains) == drains {
-		return damaged
-	}
-	for _, node := range n.all() {
-		if drains && node.drain != nil {
-			node.drain()
+		d := &drain{field: name, ends: forever, Drained: Drained{Target(name), reason}}
+		if f.Until > 0 {
+			d.ends = now + min(state.Millis(f.Until-told.Now), MostPause)
 		}
+		n.heeds[name] = d
 	}
-	n.cfg.Heard(drains, what)
 	return damaged
+}
+
+// forever is when a drain without an end ends, on the clock.
+const forever = time.Duration(math.MaxInt64)
+
+// settle has the process drain by the drain that lasts longest, until it ends.
+func (n *Notice) settle() {
+	now := n.cfg.Clock.Now()
+	var last *drain
+	for name, d := range n.heeds {
+		switch {
+		case d.ends <= now:
+			delete(n.heeds, name)
+		case last == nil || d.ends > last.ends || d.ends == last.ends && d.field < last.field:
+			last = d
+		}
+	}
+	before := n.drains.Swap(last)
+	if last != nil && (before == nil || before.ends < now+every) { // what was asked for at its end is not drained
+		for _, node := range n.all() {
+			if node.drain != nil {
+				node.drain()
+			}
+		}
+	}
+	switch {
+	case last != nil && n.heard == "":
+		n.heard = last.field
+		n.cfg.Heard(n.heard, &last.Drained)
+	case last == nil && n.heard != "":
+		field := n.heard
+		n.heard = ""
+		n.cfg.Heard(field, nil)
+	}
 }
 
 // fits says whether a field is about this process.

@@ -59,8 +59,8 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world), apart ...bool) {
 			Clock: w.clock, Label: "worker/7", Kinds: []keyspace.Kind{keyspace.Lock, keyspace.Sem}, Timeout: 3 * time.Second,
 			Read: w.read, Apart: slices.Contains(apart, true),
 			Failed: func(error) { w.failed.Add(1) },
-			Heard: func(drains bool, what string) {
-				w.set(func() { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) })
+			Heard: func(field string, why error) {
+				w.set(func() { w.heard = append(w.heard, fmt.Sprint(field, " ", why)) })
 			},
 		})
 		defer w.Close()
@@ -359,7 +359,9 @@ func TestWhoDrains(t *testing.T) {
 				require.True(t, w.drains())
 				w.says(tt.field, "0 stop")
 				require.False(t, w.drains())
-				w.set(func() { require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, w.heard) })
+				w.set(func() {
+					require.Equal(t, []string{tt.field + " berth: drained by " + notice.Target(tt.field).String(), tt.field + " <nil>"}, w.heard)
+				})
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -15,7 +16,7 @@ const (
 	Node = "n:"
 	// Label begins the field of a drain of a label.
 	Label = "l:"
-	// Drain is what the field of a drain says.
+	// Drain is what the field of a drain says; the reason stands behind it, if there is one.
 	Drain = "drain"
 	// Stop is what it says when the drain is over.
 	Stop = "stop"
@@ -28,9 +29,9 @@ func Pause(kind keyspace.Kind) string { return pause + string(kind) }
 type Field struct {
 	// Number is greater than that of each older text; 0 of a field that is not there.
 	Number int64
-	// Until is when a pause ends, in ms of the server's clock; 0 where it was ended, and of a drain.
+	// Until is when a pause or a drain ends, in ms of the server's clock; 0 where it was ended, and of a drain without an end.
 	Until int64
-	// What is the reason of a pause; of a drain Drain or Stop.
+	// What is the reason of a pause; of a drain Drain, with its reason, or Stop.
 	What string
 	// Damaged says that Berth has not written the text: of the rest at most Number is known.
 	Damaged bool
@@ -57,6 +58,22 @@ func Read(text string) Field {
 		return Field{Number: number, Damaged: true}
 	}
 	return Field{Number: number, Until: until, What: words[3]}
+}
+
+// Drains says whether the field of a drain has processes drain at a moment (ms of the server's clock), and why.
+func (f Field) Drains(now int64) (reason string, drains bool) {
+	word, reason, _ := strings.Cut(f.What, " ")
+	return reason, word == Drain && (f.Until == 0 || f.Until > now)
+}
+
+// Target is whom the field of a drain means, the zero value for a field of something else.
+func Target(field string) (t berth.DrainTarget) {
+	if label, is := strings.CutPrefix(field, Label); is {
+		t.Label = label
+	} else if node, is := strings.CutPrefix(field, Node); is {
+		t.Node = node
+	}
+	return t
 }
 
 func parse(word string) (n int64, fits bool) {

@@ -40,9 +40,9 @@ type deedForm struct {
 	Wrong   string // what is wrong
 	Changed bool   // what it will do is not what was read before
 	// What is asked for, as it was entered.
-	For, Capacity, Within, Reason string
-	Keep                          bool
-	ends                          bool // it is about the end of a rest
+	For, Capacity, ForceAfter, Reason string
+	Keep, Force                       bool
+	ends                              bool // it is about the end of a rest
 }
 
 // Title is what it is called.
@@ -63,10 +63,10 @@ func (f *deedForm) Title() string {
 func (f *deedForm) Asks(what string) bool {
 	switch what {
 	case "for":
-		return f.Verb == act.Pause || f.Verb == act.Rest && !f.ends
+		return f.Verb == act.Pause || f.Verb == act.Drain || f.Verb == act.Rest && !f.ends
 	case "capacity":
 		return f.Verb == act.Resize
-	case "within":
+	case "force":
 		return f.Verb == act.Drain
 	}
 	return false
@@ -84,7 +84,8 @@ func deedOf(q, values url.Values) *deedForm {
 	}
 	f.Address, f.Back = to("act", "verb", f.Verb, "kind", f.Kind, "name", f.Name, "claim", f.Claim, "resource", f.Resource, "node", f.Node,
 		"label", f.Label, "for", none), f.back("")
-	f.Capacity, f.Within, f.Reason, f.Keep = values.Get("capacity"), values.Get("within"), values.Get("reason"), values.Get("keep") != ""
+	f.Capacity, f.ForceAfter, f.Reason = values.Get("capacity"), values.Get("force-after"), values.Get("reason")
+	f.Keep, f.Force = values.Get("keep") != "", values.Get("force") != ""
 	return f
 }
 
@@ -111,6 +112,16 @@ func (f *deedForm) filled() (err error) {
 		return d, nil
 	}
 	switch {
+	case f.Verb == act.Drain:
+		for field, of := range map[string]struct {
+			entered string
+			to      *time.Duration
+		}{"for": {f.For, &f.Action.For}, "force-after": {f.ForceAfter, &f.Action.ForceAfter}} {
+			if *of.to = 0; strings.TrimSpace(of.entered) != "" && err == nil {
+				*of.to, err = span(field, of.entered)
+			}
+		}
+		f.Action.Force = f.Force
 	case f.Asks("for") && f.Verb == act.Rest && strings.EqualFold(strings.TrimSpace(f.For), "forever"):
 		f.Action.For = berth.Forever
 	case f.Asks("for"):
@@ -122,8 +133,6 @@ func (f *deedForm) filled() (err error) {
 			err = berth.Invalid("capacity", "%q is no whole number", f.Capacity)
 		}
 		f.Action.Keep = f.Keep
-	case f.Asks("within") && strings.TrimSpace(f.Within) != "":
-		f.Action.Within, err = span("within", f.Within)
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 			return testkit.Second(ops.Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"}))
 		},
 		func(ctx context.Context) error {
-			return testkit.Second(ops.Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second))
+			return testkit.Second(ops.Drain(ctx, berth.DrainTarget{Label: "nobody"}, &berth.DrainOptions{Force: true, ForceAfter: time.Second}))
 		},
 		func(ctx context.Context) error { _, err := ops.Sweep(ctx, keyspace.Lock); return err },
 		func(ctx context.Context) error { _, err := pools.Inspect(ctx, "proxies"); return err },

@@ -130,21 +130,21 @@ func all(kinds []keyspace.Kind) (some []keyspace.Kind, err error) {
 // Drain has the processes of a target finish: they refuse what they are asked for with berth.ErrDraining, but an
 // owner who holds may take the same lock again; their waits are ended, and all that they hold, of all kinds, is asked for,
 // so that its Wanted is closed. Drain goes through the names until nothing of theirs is left, at least for 7 s;
-// or until within has passed, 0 for never: then it ends the rest by force. Within below 7 s a process may hear of the drain
-// after that. Detached holds are left.
+// or, with Force, until ForceAfter has passed: then it ends the rest by force. ForceAfter below 7 s a process may hear of the
+// drain after that. Detached holds are left.
 //
 // After Drain has returned without an error, none of the processes that matched and reach the server has anything, or gets
-// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline, and hears of
-// the drain before it is given anything new.
-// Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
-// this process dies, those that have heard stay drained: call it again, or StopDrain.
+// anything, until StopDrain, or until the drain ends by itself after For, by each process's own clock. A process that cannot be
+// reached keeps what it believes in until its local deadline, and hears of the drain before it is given anything new.
+// Processes that start later under the label are not drained. A flush of the server ends no drain that was heard, but
+// nobody sees it any more. If this process dies, those that have heard stay drained: call it again, or StopDrain.
 //
 // Drain returns berth.ErrInvalidConfig; berth.ErrStale as soon as it finds that another call has changed the same drain,
-// StopDrain among them, since this one began; ctx's error, with those of the last pass; what is wrong with names that
-// cannot be read, where nothing else is left; the server's errors; or an error if something was there again after the
-// end by force; berth.Drained also beside an error.
-func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error) {
-	return o.n.p.Drain(ctx, target, within)
+// StopDrain among them, since this one began; an error if the drain has ended by itself before; ctx's error, with those of the
+// last pass; what is wrong with names that cannot be read, where nothing else is left; the server's errors; or an error if
+// something was there again after the end by force; berth.Drained also beside an error.
+func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, opts *berth.DrainOptions) (berth.Drained, error) {
+	return o.n.p.Drain(ctx, target, opts)
 }
 
 // StopDrain ends the drain of exactly that target: who has heard of it hears of its end within 5 s. It returns

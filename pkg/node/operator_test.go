@@ -122,7 +122,7 @@ func TestADrainIsOfAllThatAProcessHas(t *testing.T) {
 		}
 		next := c.queue(door, terms{})
 		w.Advance(time.Second) // a process that begins in the same moment is a later one
-		found := must(ops.n.Operator().Drain(ctx, target(a), 0))(t)
+		found := must(ops.n.Operator().Drain(ctx, target(a), nil))(t)
 		require.Zero(t, found.Left, "%+v", found)
 		require.Zero(t, found.Ended)
 		require.GreaterOrEqual(t, w.Now(), 15*time.Second)
@@ -158,7 +158,7 @@ func TestWhatIsMadeInADrainIsRefused(t *testing.T) {
 			_ = l.Release(ctx)
 		}()
 		w.Advance(time.Second)
-		require.Zero(t, must(ops.n.Operator().Drain(ctx, target(a), 0))(t).Left)
+		require.Zero(t, must(ops.n.Operator().Drain(ctx, target(a), nil))(t).Left)
 		a.faces() // more locks, and the first of all else
 		for _, kind := range kinds {
 			require.ErrorIs(t, testkit.Second(a.try(kind, door)), berth.ErrDraining, kind)

@@ -101,7 +101,7 @@ func TestAnOperatorsCallBeforeTheFirstOfAKind(t *testing.T) {
 		},
 		"the end of one": func(p *proc) error { return testkit.Second(p.n.Operator().UnpauseAll(ctx)) },
 		"a drain": func(p *proc) error {
-			return testkit.Second(p.n.Operator().Drain(ctx, berth.DrainTarget{Label: "other"}, time.Second))
+			return testkit.Second(p.n.Operator().Drain(ctx, berth.DrainTarget{Label: "other"}, &berth.DrainOptions{Force: true, ForceAfter: time.Second}))
 		},
 		"a flush": func(p *proc) error {
 			done, err := p.n.Swarm().FlushNow(ctx)

@@ -211,7 +211,7 @@ func TestAnOperatorsErrorNamesTheCallAndTheLock(t *testing.T) {
 			`Sweep of locks: `:         func() error { return testkit.Second(o.Sweep(ctx, keyspace.Lock)) },
 			`PauseAll of locks: `:      func() error { return testkit.Second(o.PauseAll(ctx, time.Minute, "", keyspace.Lock)) },
 			`UnpauseAll of locks: `:    func() error { return testkit.Second(o.UnpauseAll(ctx, keyspace.Lock)) },
-			`Drain: `:                  func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, 0)) },
+			`Drain: `:                  func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, nil)) },
 			`StopDrain: `:              func() error { return o.StopDrain(ctx, berth.DrainTarget{Node: "n"}) },
 		} {
 			err := call()

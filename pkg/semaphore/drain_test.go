@@ -197,7 +197,7 @@ func (w *world) drain(ctx context.Context, within time.Duration) <-chan drained 
 	op, done := w.node(), make(chan drained, 1)
 	op.Delay(func() time.Duration { return ms }) // so that others act in between
 	go func() {
-		got, err := op.Operator().Drain(ctx, workers, within)
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Force: within > 0, ForceAfter: within})
 		done <- drained{got, err, w.Now()}
 	}()
 	w.Advance(100 * ms)
@@ -307,7 +307,7 @@ func TestADrainEndsWithItsCaller(t *testing.T) {
 		op.OnCommand(refuse("SCAN", "NOPERM this user has no permissions to run the 'scan' command"))
 		ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		err := testkit.Second(op.Operator().Drain(ctx, workers, 0))
+		err := testkit.Second(op.Operator().Drain(ctx, workers, nil))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "NOPERM", "why it did not end")
 	})
@@ -317,10 +317,23 @@ func TestADrainNeedsATarget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ops, ctx := w.node().Operator(), context.Background()
 		for _, target := range []berth.DrainTarget{{}, {Node: "a", Label: "b"}} {
-			require.ErrorIs(t, testkit.Second(ops.Drain(ctx, target, 0)), berth.ErrInvalidConfig)
+			require.ErrorIs(t, testkit.Second(ops.Drain(ctx, target, nil)), berth.ErrInvalidConfig)
 			require.ErrorIs(t, ops.StopDrain(ctx, target), berth.ErrInvalidConfig)
 		}
-		require.ErrorIs(t, testkit.Second(ops.Drain(ctx, workers, -1)), berth.ErrInvalidConfig)
+		for field, opts := range map[string]berth.DrainOptions{
+			"Force":      {ForceAfter: time.Second},
+			"ForceAfter": {Force: true},
+			"For":        {For: -time.Second},
+			"Reason":     {Reason: strings.Repeat("x", 513)},
+		} {
+			require.ErrorContains(t, testkit.Second(ops.Drain(ctx, workers, &opts)), "berth: invalid "+field)
+		}
+		for field, opts := range map[string]berth.DrainOptions{
+			"For":        {For: 8785 * time.Hour},
+			"ForceAfter": {For: time.Minute, Force: true, ForceAfter: time.Minute},
+		} {
+			require.ErrorContains(t, testkit.Second(ops.Drain(ctx, workers, &opts)), "berth: invalid "+field)
+		}
 		require.Empty(t, w.Keys())
 	})
 }
@@ -336,7 +349,7 @@ func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
 		w.Advance(time.Second)
 		op, start := w.node(), w.Now()
 		op.Delay(func() time.Duration { return 20 * ms })
-		got, err := op.Operator().Drain(context.Background(), workers, 0)
+		got, err := op.Operator().Drain(context.Background(), workers, nil)
 		require.NoError(t, err)
 		require.Zero(t, got)
 		require.LessOrEqual(t, w.Now(), start+heard+6*time.Second)
@@ -352,7 +365,7 @@ func TestADrainReadsNoIdleNameByItself(t *testing.T) {
 			require.NoError(t, p.Release(ctx))
 		}
 		w.Advance(time.Second)
-		require.NoError(t, testkit.Second(op.Operator().Drain(ctx, workers, 0)))
+		require.NoError(t, testkit.Second(op.Operator().Drain(ctx, workers, nil)))
 		sum := 0
 		for _, count := range op.Counts() {
 			sum += count
@@ -376,7 +389,7 @@ func TestADrainEndsByForceWhatWasGrantedBeforeItsCancelling(t *testing.T) {
 			}
 			return link.Pass
 		})
-		got, err := op.Operator().Drain(ctx, workers, 1)
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Force: true, ForceAfter: 1})
 		require.NoError(t, err)
 		require.Equal(t, berth.Drained{Asked: 1, Ended: 1}, got)
 		require.False(t, q.Pending())
@@ -391,7 +404,7 @@ func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 		"drain": func(w *world) error {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			require.ErrorIs(w.T, testkit.Second(w.node().Operator().Drain(ctx, workers, 0)), context.DeadlineExceeded)
+			require.ErrorIs(w.T, testkit.Second(w.node().Operator().Drain(ctx, workers, nil)), context.DeadlineExceeded)
 			return nil
 		},
 	} {
@@ -470,7 +483,7 @@ func TestADrainEndsTheRestByForceInTime(t *testing.T) {
 			return link.Slow(200 * ms)
 		})
 		start := w.Now()
-		got, err := op.Operator().Drain(ctx, workers, within)
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Force: within > 0, ForceAfter: within})
 		require.NoError(t, err)
 		require.Equal(t, names, got.Ended)
 		require.Less(t, got.Asked, names, "the pass was cut short")

@@ -1,8 +1,8 @@
 --[[
 notice_set: an operator tells all clients to pause names of some kinds, or some of their processes to drain.
 KEYS[1] notice (HASH pause:kind, n:node, l:label -> text)
-ARGV[1] for how long a pause lasts (ms, 0 = not any more; of a drain 0)
-ARGV[2] reason of a pause; of a drain drain or stop    ARGV[3] id of the call
+ARGV[1] for how long it lasts (ms; 0 = not any more, of a drain without end)
+ARGV[2] reason of a pause; of a drain drain, with a reason, or stop    ARGV[3] id of the call
 ARGV[4...] x2: field that is set, the number that the caller has seen in it
 RETURNS {"set", number, left_ms} | {"stale", number, left_ms, what, field} | {"crowded"}
 REPLAY the same call is answered again    COST O(n) of at most 10 000 fields
@@ -17,7 +17,7 @@ local function now(t)
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
 local ms = now(redis.call("TIME"))
-local number, ends, drains, old = ms, ms, 0, {}
+local number, ends, drains, old, lives = ms, ms, 0, {}, {}
 local drain = not pauses[set[1]]
 local all = {}
 if redis.call("HLEN", KEYS[1]) > 10000 then
@@ -29,6 +29,9 @@ if redis.call("HLEN", KEYS[1]) > 10000 then
   drains = drain and texts[4] and 0 or most
 else
   all = redis.call("HGETALL", KEYS[1])
+end
+local function over(rev, till, what)
+  return till > 0 and till or string.find(what or "", "^drain") and rev + 29 * day or 0
 end
 local again, mine, lasts = 0, 0, 0
 for i = 1, #all, 2 do
@@ -42,10 +45,16 @@ for i = 1, #all, 2 do
     return { "stale", (string.format("%d", (rev))), (string.format("%d", (math.max(till - ms, 0)))), what, all[i] }
   elseif pauses[all[i]] and not known then
     ends = math.max(ends, till)
-  elseif not known and rev < ms - day then
-    old[math.min(#old, most - 1) + 1] = all[i]
   elseif not known then
-    drains = drains + 1
+    local last = over(rev, till, what)
+    ends = math.max(ends, math.min(last, ms + 366 * day))
+    if rev >= ms - day then
+      drains = drains + 1
+    elseif last > ms then
+      lives[#lives + 1] = { rev, all[i] }
+    else
+      old[math.min(#old, most - 1) + 1] = all[i]
+    end
   end
 end
 if again == #set then
@@ -56,6 +65,15 @@ end
 local till = ARGV[1] + 0
 if till > 0 then
   till = ms + till
+end
+if drain then
+  ends = math.max(ends, over(ms, till, ARGV[2]))
+  table.sort(lives, function(a, b)
+    return a[1] < b[1]
+  end)
+  for i = 1, math.min(drains + #lives + 1, 2 * most) - most do
+    old[i] = lives[i][2]
+  end
 end
 local gone, written = {}, {}
 for i = 1, #set do

@@ -48,7 +48,7 @@ func (w *worker) drain(c *crew, draw *dice) {
 		within = heard + draw.between(0, 500) // then what is left ends by force
 	}
 	w.tell(c, history.Drain, drainLimit, func(ctx context.Context) error {
-		_, err := by.Drain(ctx, target, within)
+		_, err := by.Drain(ctx, target, &berth.DrainOptions{Force: within > 0, ForceAfter: within})
 		return err
 	})
 	pause(draw.between(0, 1000), w.draining)

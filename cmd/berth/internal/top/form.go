@@ -133,8 +133,17 @@ func asksOf(verb act.Verb, t target) []ask {
 		words := map[string]time.Duration{"forever": berth.Forever, "0": 0}
 		return []ask{{"for", "For how long? (" + lasts + "; forever; 0 ends its rest)", length(inFor, words, "")}, why}
 	case act.Drain:
-		within := length(func(a *act.Action) *time.Duration { return &a.Within }, map[string]time.Duration{"": 0}, "; enter alone is never")
-		return []ask{{"within", "After how long is the rest ended by force? (" + lasts + "; enter alone: never)", within}, why}
+		why.says = "Why? (whoever looks sees it, and so do the processes; enter alone gives none)"
+		never := map[string]time.Duration{"": 0}
+		after := length(func(a *act.Action) *time.Duration { return &a.ForceAfter }, never, "; enter alone is never")
+		return []ask{
+			{"for", "For how long? (" + lasts + "; enter alone: until it is ended)", length(inFor, never, "; enter alone is until it is ended")},
+			{"force-after", "After how long is the rest ended by force? (" + lasts + "; enter alone: never)", func(a *act.Action, typed string) error {
+				err := after(a, typed)
+				a.Force = a.ForceAfter > 0
+				return err
+			}}, why,
+		}
 	case act.Resize:
 		return []ask{{"capacity", fmt.Sprintf("Which capacity? (now %d)", t.capacity), func(a *act.Action, typed string) (err error) {
 			if a.Capacity, err = strconv.Atoi(typed); err != nil {
