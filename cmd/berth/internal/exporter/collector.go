@@ -52,6 +52,10 @@ var (
 	oncePeriod  = metric("once_period_seconds", "The longest period of the class.", byClass...)
 	onceFailed  = metric("once_failed", "Names whose newest run has failed.", byClass...)
 
+	drainCount = metric("drains", "Drains that are in force.")
+	drainAge   = metric("drain_age_seconds", "How long ago the drain was called that was called the longest ago.", "target")
+	drainLeft  = metric("drain_left_seconds", "How long the drain lasts yet that lasts longest, of those that end by themselves.", "target")
+
 	swarmNodes = metric("swarm_nodes", "Nodes of the swarm: alive; zombie, which have missed their limit; condemned, in the last 24 h.", "state")
 
 	age        = metric("exporter_age_seconds", "How old the figures are, but for those of a walk.")
@@ -90,6 +94,15 @@ func (e *exporter) Collect(to chan<- prometheus.Metric) {
 		o.tell(swarmNodes, s.Alive, "alive")
 		o.tell(swarmNodes, s.Zombie, "zombie")
 		o.tell(swarmNodes, s.Condemned, "condemned")
+	}
+	if d := r.drains; d != nil {
+		o.tell(drainCount, d.count)
+		for target, age := range d.age {
+			o.tell(drainAge, age, target)
+		}
+		for target, left := range d.left {
+			o.tell(drainLeft, left, target)
+		}
 	}
 	if r.up() {
 		o.tell(complete, r.whole)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // figures are those of all names of a class: sums, of times the longest, and of moments the first.
@@ -98,4 +99,23 @@ func (f *figures) waits(n *berth.Name) {
 	if n.Trouble.Level == berth.LevelStuck && n.Live() > 0 {
 		f.waited[n.Trouble.Why]++
 	}
+}
+
+// drains are those that are in force, by the class of their target.
+type drains struct {
+	count     int
+	age, left map[string]time.Duration // the longest; of those that end
+}
+
+func newDrains(found *inspect.Page[berth.Drain], classes *classes) *drains {
+	all := &drains{count: len(found.Items), age: map[string]time.Duration{}, left: map[string]time.Duration{}}
+	for i := range found.Items {
+		d := &found.Items[i]
+		of := classes.class("drain", d.DrainTarget.String()).name
+		all.age[of] = max(all.age[of], found.At.Sub(d.Since))
+		if d.Left > 0 {
+			all.left[of] = max(all.left[of], d.Left)
+		}
+	}
+	return all
 }

@@ -39,6 +39,7 @@ type reading struct {
 	took     time.Duration
 	servers  []server
 	swarm    *reader.Census     // nil: not read
+	drains   *drains            // nil: not read
 	names    *census            // of the last walk that came to its end; nil: none has yet
 	whole    bool               // that was in this reading, and nothing was left out
 	waits    map[class]*figures // who waits, nil: not read
@@ -153,9 +154,16 @@ func (s *source) read(ctx context.Context) *reading {
 		r.cycles = s.search.found
 		r.failed("the search for cycles", s.search.last.err)
 		var found reader.Census
-		var failed error
-		var swarm sync.WaitGroup // beside the names: its server may be the silent one
-		swarm.Go(func() {
+		var drained inspect.Page[berth.Drain]
+		var failed, unknown error
+		var beside sync.WaitGroup // the names: the server may be the silent one
+		beside.Go(func() {
+			unknown = guard.Run("the reading of drains", nil, func() (err error) {
+				drained, err = s.names.Drains(ctx)
+				return err
+			})
+		})
+		beside.Go(func() {
 			failed = guard.Run("the reading of the swarm", nil, func() (err error) {
 				found, err = s.about.Census(ctx, condemnedFor)
 				return err
@@ -172,9 +180,15 @@ func (s *source) read(ctx context.Context) *reading {
 		} else {
 			s.contended(ctx, r)
 		}
-		swarm.Wait()
+		beside.Wait()
 		if r.failed("the swarm", failed); failed == nil {
 			r.swarm = &found
+		}
+		if drained.Partial {
+			drained.Problems = append(drained.Problems, errors.New("there are more than are told"))
+		}
+		if r.failed("the drains", append(drained.Problems, unknown)...); unknown == nil {
+			r.drains = newDrains(&drained, s.classes)
 		}
 		s.search.next()
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -176,6 +177,47 @@ func TestCyclesAreSearchedForBesideTheReadings(t *testing.T) {
 		require.InDelta(w.T, 160, got["exporter_cycles_age_seconds"], 1)
 		require.InDelta(w.T, 1, got["exporter_problems"], 0)
 		require.Equal(w.T, []string{"the search for cycles: it is away"}, w.said)
+	})
+}
+
+func TestWhatIsToldOfDrains(t *testing.T) {
+	inWorld(t, func(w *world) {
+		none := map[string]float64{"drains": 0}
+		require.Equal(w.T, none, about(w.scrape(), "drain"))
+		space, err := keyspace.New("berth")
+		require.NoError(w.T, err)
+		drain := func(field, word string, lasts time.Duration) {
+			now, ends := time.Now(), int64(0)
+			if lasts > 0 {
+				ends = now.Add(lasts).UnixMilli()
+			}
+			w.Do("HSET", space.Notice(), field, fmt.Sprintf("%d 0 %d %s", now.UnixMilli(), ends, word))
+		}
+		drain("l:host-7/*", "drain", 0)
+		drain("l:host-9/*", "stop", 0)
+		w.Advance(time.Minute)
+		drain("l:host-8/*", "drain for the new kernel", time.Hour)
+		drain("n:31a807f99156c21e", "drain", time.Minute)
+		w.Advance(every)
+		want := map[string]float64{
+			"drains": 3,
+			`drain_age_seconds{target="label \"host-*/*\""}`: 70, `drain_left_seconds{target="label \"host-*/*\""}`: 3590,
+			`drain_age_seconds{target="node *"}`: 10, `drain_left_seconds{target="node *"}`: 50,
+		}
+		require.Equal(w.T, want, about(w.scrape(), "drain"))
+
+		w.link.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "HSCAN" {
+				return link.Refuse("NOPERM User reads has no permissions to run the 'hscan' command")
+			}
+			return link.Pass
+		})
+		got := w.anew()
+		require.Empty(w.T, about(got, "drain"), "it is not known whether there are any")
+		require.InDelta(w.T, 1, got["exporter_problems"], 0)
+		w.link.OnCommand(nil)
+		w.Do("DEL", space.Notice())
+		require.Equal(w.T, none, about(w.anew(), "drain"))
 	})
 }
 
