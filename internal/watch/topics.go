@@ -126,8 +126,16 @@ func (w *Watcher) Cycles() *Feed[inspect.Cycles] {
 	return f
 }
 
+// Aside are the options of a search for cycles that is made beside other readings.
+func Aside() inspect.CycleOptions {
+	return inspect.CycleOptions{Within: CyclesEvery / 2, Line: asideLine}
+}
+
+// AsidePace is how long after the beginning of such a search, which took so long, the next one begins.
+func AsidePace(took time.Duration) time.Duration { return max(asideEvery, asideShare*took) }
+
 func (w *Watcher) search(ctx context.Context) (inspect.Cycles, error) {
-	o := inspect.CycleOptions{Within: CyclesEvery / 2, Line: asideLine}
+	o := Aside()
 	w.mu.Lock()
 	if t := w.topics[cycles]; t != nil && t.eager > 0 {
 		o.Line = 0

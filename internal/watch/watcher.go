@@ -240,7 +240,7 @@ func (t *topic) pace() time.Duration {
 	if !t.aside || t.eager > 0 {
 		return t.every
 	}
-	return max(asideEvery, asideShare*t.took)
+	return AsidePace(t.took)
 }
 
 // begins notes that a reading begins: whoever has asked for one gets this one.

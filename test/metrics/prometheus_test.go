@@ -63,7 +63,12 @@ func scraping(t *testing.T) *prom {
 	application := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(application.Close)
 	works(t, server, observer)
-	server.ReadingUser(t, "berth", "+info")
+	berth, err := harness.Command()
+	require.NoError(t, err)
+	drain := exec.Command(berth, "drain", "--label", "gone/*")
+	drain.Env = append(os.Environ(), "BERTH_REDIS="+server.Addr)
+	require.NoError(t, drain.Run())
+	server.ReadingUser(t, "berth", "+info", "+hscan")
 	exporter := exporter(t, "redis://reading@"+server.Addr)
 
 	folder := t.TempDir()

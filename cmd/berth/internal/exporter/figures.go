@@ -5,17 +5,20 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // figures are those of all names of a class: sums, of times the longest, and of moments the first.
 type figures struct {
-	names, paused, full, unreadable int
-	capacity, held                  int
-	free, resting                   int // resources of pools
-	longestHold                     time.Duration
+	names, paused, full       int
+	capacity, held            int
+	free, resting             int // resources of pools
+	longestHold, longestPause time.Duration
+	stuck                     map[string]int // of the names that nobody waits for, by why they are
 
 	waiting    int
 	oldestWait time.Duration
+	waited     map[string]int // stuck ones that somebody waits for, likewise
 
 	failed       int       // of the kind once: how many names' newest run has failed
 	success, due time.Time // zero for none
@@ -35,7 +38,7 @@ func newCensus() *census { return &census{began: time.Now(), of: map[class]*figu
 func figuresOf(all map[class]*figures, of class) *figures {
 	f := all[of]
 	if f == nil {
-		f = &figures{}
+		f = &figures{stuck: map[string]int{}, waited: map[string]int{}}
 		all[of] = f
 	}
 	return f
@@ -45,8 +48,10 @@ func figuresOf(all map[class]*figures, of class) *figures {
 func (c *census) add(of class, n *berth.Name) {
 	f := figuresOf(c.of, of)
 	f.names++
+	if n.Trouble.Level == berth.LevelStuck && n.Live() == 0 {
+		f.stuck[n.Trouble.Why]++
+	}
 	if n.Err != nil {
-		f.unreadable++
 		return
 	}
 	if n.Partial {
@@ -54,6 +59,9 @@ func (c *census) add(of class, n *berth.Name) {
 	}
 	if n.Pause != nil {
 		f.paused++
+		if since := n.Pause.Since; !since.IsZero() {
+			f.longestPause = max(f.longestPause, n.At.Sub(since))
+		}
 	}
 	if n.Runs != nil {
 		if n.Runs.Failed {
@@ -88,4 +96,26 @@ func first(a, b time.Time) time.Time {
 func (f *figures) waits(n *berth.Name) {
 	f.waiting += n.Live()
 	f.oldestWait = max(f.oldestWait, view.Waited(n))
+	if n.Trouble.Level == berth.LevelStuck && n.Live() > 0 {
+		f.waited[n.Trouble.Why]++
+	}
+}
+
+// drains are those that are in force, by the class of their target.
+type drains struct {
+	count     int
+	age, left map[string]time.Duration // the longest; of those that end
+}
+
+func newDrains(found *inspect.Page[berth.Drain], classes *classes) *drains {
+	all := &drains{count: len(found.Items), age: map[string]time.Duration{}, left: map[string]time.Duration{}}
+	for i := range found.Items {
+		d := &found.Items[i]
+		of := classes.class("drain", d.DrainTarget.String()).name
+		all.age[of] = max(all.age[of], found.At.Sub(d.Since))
+		if d.Left > 0 {
+			all.left[of] = max(all.left[of], d.Left)
+		}
+	}
+	return all
 }

@@ -45,6 +45,7 @@ func (l *late) read(ctx context.Context) *reading {
 
 func (l *late) close() {
 	if l.conn != nil {
+		l.source.close()
 		l.conn.Close()
 	}
 }

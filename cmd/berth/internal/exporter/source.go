@@ -39,10 +39,12 @@ type reading struct {
 	took     time.Duration
 	servers  []server
 	swarm    *reader.Census     // nil: not read
+	drains   *drains            // nil: not read
 	names    *census            // of the last walk that came to its end; nil: none has yet
 	whole    bool               // that was in this reading, and nothing was left out
 	waits    map[class]*figures // who waits, nil: not read
 	left     bool               // more names are waited for than waits has
+	cycles   *inspect.Cycles    // of the last search that succeeded; nil: none has yet
 	problems []error            // why something is missing
 	refused  bool               // there is a server, and it does not let the user in
 }
@@ -108,6 +110,7 @@ type source struct {
 	about    *reader.Reader
 	names    *inspect.Reader
 	overview *inspect.Overview
+	search   *search
 	classes  *classes
 
 	walk   *census // under way, nil for none
@@ -129,9 +132,12 @@ func newSource(redis rueidis.Client, namespace string, within time.Duration, cla
 	if s.names, err = inspect.New(redis, inspect.Config{Namespace: namespace, CallTimeout: s.patience, Retry: retry}); err != nil {
 		return nil, err
 	}
+	s.search = newSearch(s.names.Cycles)
 	s.overview, err = s.names.Overview(inspect.NameFilter{})
 	return s, err
 }
+
+func (s *source) close() { s.search.close() }
 
 // read makes a reading. If all names in use fit into its pages, all is as of now. Else a walk over the names goes on in the
 // next reading, and only the names that somebody waits for are read each time.
@@ -144,10 +150,20 @@ func (s *source) read(ctx context.Context) *reading {
 		}
 	}
 	if r.up() {
+		s.search.look()
+		r.cycles = s.search.found
+		r.failed("the search for cycles", s.search.last.err)
 		var found reader.Census
-		var failed error
-		var swarm sync.WaitGroup // beside the names: its server may be the silent one
-		swarm.Go(func() {
+		var drained inspect.Page[berth.Drain]
+		var failed, unknown error
+		var beside sync.WaitGroup // the names: the server may be the silent one
+		beside.Go(func() {
+			unknown = guard.Run("the reading of drains", nil, func() (err error) {
+				drained, err = s.names.Drains(ctx)
+				return err
+			})
+		})
+		beside.Go(func() {
 			failed = guard.Run("the reading of the swarm", nil, func() (err error) {
 				found, err = s.about.Census(ctx, condemnedFor)
 				return err
@@ -164,10 +180,17 @@ func (s *source) read(ctx context.Context) *reading {
 		} else {
 			s.contended(ctx, r)
 		}
-		swarm.Wait()
+		beside.Wait()
 		if r.failed("the swarm", failed); failed == nil {
 			r.swarm = &found
 		}
+		if drained.Partial {
+			drained.Problems = append(drained.Problems, errors.New("there are more than are told"))
+		}
+		if r.failed("the drains", append(drained.Problems, unknown)...); unknown == nil {
+			r.drains = newDrains(&drained, s.classes)
+		}
+		s.search.next()
 	}
 	r.took = time.Since(r.began)
 	return r
@@ -219,6 +242,7 @@ func (s *source) step(ctx context.Context, r *reading) {
 			return
 		}
 		s.tries = 0
+		inspect.Marked(&page, r.cycles)
 		for i := range page.Items {
 			n := &page.Items[i]
 			s.walk.add(s.classes.class(n.Kind, n.Name), n)
@@ -233,6 +257,7 @@ func (s *source) step(ctx context.Context, r *reading) {
 
 // contended reads the names that somebody waits for.
 func (s *source) contended(ctx context.Context, r *reading) {
+	s.overview.Mark(r.cycles)
 	page, err := s.overview.Read(ctx)
 	if err != nil {
 		r.failed("who waits", err)

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -46,9 +48,7 @@ func TestWhatIsTold(t *testing.T) {
 		sem, lock, proxies := `{name_class="gpu:*",primitive="sem"}`, `{name_class="night\"ly\\,x=\"",primitive="lock"}`, `{name_class="proxies",primitive="pool"}`
 		want := map[string]float64{
 			"names" + sem: 3, "names" + lock: 1, "names" + proxies: 1,
-			"names_paused" + sem: 0, "names_paused" + lock: 0, "names_paused" + proxies: 1,
 			"names_full" + sem: 2, "names_full" + lock: 1, "names_full" + proxies: 0,
-			"names_unreadable" + sem: 0, "names_unreadable" + lock: 0, "names_unreadable" + proxies: 0,
 			"names_capacity" + sem: 4, "names_capacity" + lock: 1, "names_capacity" + proxies: 4,
 			"names_held" + sem: 3, "names_held" + lock: 1, "names_held" + proxies: 1,
 			"names_waiting" + sem: 2, "names_waiting" + lock: 0, "names_waiting" + proxies: 0,
@@ -58,7 +58,15 @@ func TestWhatIsTold(t *testing.T) {
 			`names_resources{name_class="proxies",state="leased"}`:  1,
 			`names_resources{name_class="proxies",state="resting"}`: 1,
 		}
-		require.Equal(w.T, want, about(got, "names"))
+		require.Equal(w.T, want, well(w.T, about(got, "names")))
+		set := about(got, "paused")
+		require.InDelta(w.T, 1, set["paused_age_seconds"+proxies], 0.01, "a change has a number of its own, in ms")
+		delete(set, "paused_age_seconds"+proxies)
+		require.Equal(w.T, map[string]float64{
+			"paused" + sem: 0, "paused" + lock: 0, "paused" + proxies: 1,
+			"paused_age_seconds" + sem: 0, "paused_age_seconds" + lock: 0,
+		}, set)
+		require.Empty(w.T, about(got, "cycles"), "nobody has searched yet")
 		require.Equal(w.T, map[string]float64{
 			"exporter_age_seconds": 0, "exporter_walk_age_seconds": 0, "exporter_complete": 1, "exporter_waits_left_out": 0,
 			"exporter_names_in_part": 0, "exporter_problems": 0, "exporter_reading_seconds": 0,
@@ -69,8 +77,147 @@ func TestWhatIsTold(t *testing.T) {
 		w.Advance(every - 1)
 		later := w.scrape()
 		require.InDelta(w.T, (every - 1).Seconds(), later["exporter_age_seconds"], 0, "no new reading")
-		require.Equal(w.T, want, about(later, "names"))
+		require.Equal(w.T, want, well(w.T, about(later, "names")))
 		require.Empty(w.T, w.said)
+	})
+}
+
+// well requires that no name is stuck, for each reason that was looked for, and leaves that out.
+func well(t *testing.T, told map[string]float64) map[string]float64 {
+	t.Helper()
+	for series, n := range about(told, "names_stuck") {
+		require.Zero(t, n, series)
+		delete(told, series)
+	}
+	return told
+}
+
+// stuck are the names that are told to be.
+func stuck(told map[string]float64) map[string]float64 {
+	found := about(told, "names_stuck")
+	maps.DeleteFunc(found, func(_ string, n float64) bool { return n == 0 })
+	return found
+}
+
+// knot has two owners wait for each other.
+func (w *world) knot(a, b string) {
+	w.T.Helper()
+	locks := qlock.New(w.n, nil)
+	for _, name := range []string{a, b} {
+		_, err := locks.Lock(berth.WithOwner(context.Background(), "holds "+name), name, nil)
+		require.NoError(w.T, err)
+	}
+	for name, owner := range map[string]string{a: "holds " + b, b: "holds " + a} {
+		go func() { _, _ = locks.Lock(berth.WithOwner(context.Background(), owner), name, nil) }()
+	}
+}
+
+// TestWhatIsStuckIsToldByItsReason of names that are all read at once, and of more, of which a walk is under way.
+func TestWhatIsStuckIsToldByItsReason(t *testing.T) {
+	for _, more := range []int{0, 5_000} {
+		t.Run(fmt.Sprint(more), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.thinLocks(more)
+				forever, err := qlock.New(w.n, nil).Lock(context.Background(), "left:1", &qlock.LockOptions{Lease: berth.Forever})
+				require.NoError(w.T, err)
+				_, err = forever.Detach(context.Background())
+				require.NoError(w.T, err)
+				w.Do("SET", "berth:sem:{strange}:state", "mine")
+				w.knot("night:1", "night:2")
+				w.Advance(time.Second)
+				first := w.scrape()
+				require.Empty(w.T, about(first, "cycles"))
+				require.NotContains(w.T, first, `names_stuck{name_class="left:*",primitive="lock",reason="cycle"}`, "nobody has searched yet")
+				w.until(func(told map[string]float64) bool { return told["exporter_walk_age_seconds"] > 0 || more == 0 })
+				go func() { _, _ = qlock.New(w.n, nil).Lock(context.Background(), "left:1", nil) }() // now it is missed
+				w.Advance(time.Second)
+				got := w.until(func(told map[string]float64) bool { return len(stuck(told)) == 3 })
+				require.Equal(w.T, map[string]float64{
+					`names_stuck{name_class="left:*",primitive="lock",reason="detached"}`: 1,
+					`names_stuck{name_class="night:*",primitive="lock",reason="cycle"}`:   2,
+					`names_stuck{name_class="strange",primitive="sem",reason="foreign"}`:  1,
+				}, stuck(got))
+				require.Equal(w.T, map[string]float64{`cycles{certain="true"}`: 1, `cycles{certain="false"}`: 0}, about(got, "cycles"))
+				require.Contains(w.T, got, `names_stuck{name_class="left:*",primitive="lock",reason="cycle"}`)
+				require.InDelta(w.T, 0, got["exporter_cycles_in_part"], 0)
+			})
+		})
+	}
+}
+
+func TestCyclesAreSearchedForBesideTheReadings(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var searches int
+		var fails error
+		hangs := time.Second
+		w.source.search.find = func(context.Context, inspect.CycleOptions) (inspect.Cycles, error) {
+			searches++
+			began := time.Now()
+			<-time.After(hangs)
+			return inspect.Cycles{At: began, Cycles: []inspect.Cycle{{Certain: true}, {}}, Partial: true}, fails
+		}
+		began := time.Now()
+		require.Empty(w.T, about(w.scrape(), "cycles"))
+		require.Equal(w.T, began, time.Now(), "no reading waits for it")
+		want := map[string]float64{`cycles{certain="true"}`: 1, `cycles{certain="false"}`: 1}
+		for age := every; age <= 150*time.Second; age += every {
+			got := w.anew()
+			require.Equal(w.T, want, about(got, "cycles"))
+			require.InDelta(w.T, age.Seconds(), got["exporter_cycles_age_seconds"], 0)
+			require.InDelta(w.T, 1, got["exporter_cycles_in_part"], 0)
+		}
+		require.Equal(w.T, 2, searches, "one of a second is made once in 150")
+		w.Advance(hangs)
+		hangs, fails = 0, errors.New("it is away")
+		w.Advance(150*time.Second - hangs)
+		w.scrape()
+		got := w.anew()
+		require.Equal(w.T, 3, searches)
+		require.Equal(w.T, want, about(got, "cycles"), "of the last that was answered")
+		require.InDelta(w.T, 160, got["exporter_cycles_age_seconds"], 1)
+		require.InDelta(w.T, 1, got["exporter_problems"], 0)
+		require.Equal(w.T, []string{"the search for cycles: it is away"}, w.said)
+	})
+}
+
+func TestWhatIsToldOfDrains(t *testing.T) {
+	inWorld(t, func(w *world) {
+		none := map[string]float64{"drains": 0}
+		require.Equal(w.T, none, about(w.scrape(), "drain"))
+		space, err := keyspace.New("berth")
+		require.NoError(w.T, err)
+		drain := func(field, word string, lasts time.Duration) {
+			now, ends := time.Now(), int64(0)
+			if lasts > 0 {
+				ends = now.Add(lasts).UnixMilli()
+			}
+			w.Do("HSET", space.Notice(), field, fmt.Sprintf("%d 0 %d %s", now.UnixMilli(), ends, word))
+		}
+		drain("l:host-7/*", "drain", 0)
+		drain("l:host-9/*", "stop", 0)
+		w.Advance(time.Minute)
+		drain("l:host-8/*", "drain for the new kernel", time.Hour)
+		drain("n:31a807f99156c21e", "drain", time.Minute)
+		w.Advance(every)
+		want := map[string]float64{
+			"drains": 3,
+			`drain_age_seconds{target="label \"host-*/*\""}`: 70, `drain_left_seconds{target="label \"host-*/*\""}`: 3590,
+			`drain_age_seconds{target="node *"}`: 10, `drain_left_seconds{target="node *"}`: 50,
+		}
+		require.Equal(w.T, want, about(w.scrape(), "drain"))
+
+		w.link.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "HSCAN" {
+				return link.Refuse("NOPERM User reads has no permissions to run the 'hscan' command")
+			}
+			return link.Pass
+		})
+		got := w.anew()
+		require.Empty(w.T, about(got, "drain"), "it is not known whether there are any")
+		require.InDelta(w.T, 1, got["exporter_problems"], 0)
+		w.link.OnCommand(nil)
+		w.Do("DEL", space.Notice())
+		require.Equal(w.T, none, about(w.anew(), "drain"))
 	})
 }
 
@@ -92,9 +239,8 @@ func TestWhatIsToldOfRuns(t *testing.T) {
 		ran("report:2", time.Hour, nil)
 		w.Do("HSET", "berth:once:{newer}:state", "fmt", "2")
 		want := map[string]float64{
-			`names{name_class="report:*",primitive="once"}`: 2, `names_unreadable{name_class="report:*",primitive="once"}`: 0,
-			`names{name_class="never",primitive="once"}`: 1, `names_unreadable{name_class="never",primitive="once"}`: 0,
-			`names{name_class="newer",primitive="once"}`: 1, `names_unreadable{name_class="newer",primitive="once"}`: 1,
+			`names{name_class="report:*",primitive="once"}`: 2, `names{name_class="never",primitive="once"}`: 1,
+			`names{name_class="newer",primitive="once"}`: 1, `names_stuck{name_class="newer",primitive="once",reason="incompatible"}`: 1,
 			`once_failed{name_class="report:*"}`: 0, `once_failed{name_class="never"}`: 1, `once_failed{name_class="newer"}`: 0,
 			`once_period_seconds{name_class="report:*"}`: 86400, `once_period_seconds{name_class="never"}`: 3600,
 			`once_last_success_timestamp_seconds{name_class="report:*"}`: midnight,
@@ -104,7 +250,7 @@ func TestWhatIsToldOfRuns(t *testing.T) {
 		runs := func(told map[string]float64) map[string]float64 {
 			found := about(told, "once")
 			for series, v := range about(told, "names") {
-				if strings.Contains(series, "once") {
+				if strings.Contains(series, "once") && (v > 0 || !strings.Contains(series, "stuck")) {
 					found[series] = v
 				}
 			}

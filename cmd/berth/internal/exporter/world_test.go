@@ -33,9 +33,10 @@ const (
 type world struct {
 	*testkit.World
 	*exporter
-	link *testkit.Process
-	n    *node.Node // that holds and waits
-	said []string
+	source *source
+	link   *testkit.Process
+	n      *node.Node // that holds and waits
+	said   []string
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
@@ -44,6 +45,8 @@ func inWorld(t *testing.T, test func(w *world)) {
 		w := &world{World: base, link: base.Process()}
 		source, err := newSource(w.link.Redis, "berth", within, newClasses(waysOf["collapse"], 100))
 		require.NoError(t, err)
+		w.source = source
+		t.Cleanup(source.close)
 		w.exporter = newExporter(every, within, source.read, func(problem string) { w.said = append(w.said, problem) })
 		t.Cleanup(w.exporter.close)
 		users := base.Process()
@@ -313,6 +316,7 @@ func inServers(t *testing.T, test func(w *world, nodes map[string]rueidis.Client
 		nodes := map[string]rueidis.Client{"a": w.link.Redis}
 		source, err := newSource(&servers{w.link.Redis, nodes}, "berth", within, newClasses(waysOf["collapse"], 100))
 		require.NoError(w.T, err)
+		w.T.Cleanup(source.close)
 		w.exporter = newExporter(every, within, source.read, func(string) {})
 		w.T.Cleanup(w.exporter.close)
 		w.thinLocks(walked)
