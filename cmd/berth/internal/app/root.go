@@ -42,7 +42,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	singles(root)
 	root.SetArgs(args)
 	root.SetIn(in)
-	completionCommand(root, a.Out)
+	a.completionCommand(root)
 	helpCommand(root)
 	root.SetErr(errs)
 	var unknown error // a command whose help was asked for
@@ -123,7 +123,7 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter and web")
+	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter, web and completion")
 	root.SetUsageFunc(printUsage)
 	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.explainCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
 	root.AddCommand(a.ActingCommands("")...)
