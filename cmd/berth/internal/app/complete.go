@@ -97,11 +97,17 @@ func offerable(found []string) []string {
 	})
 }
 
-// completionCommand adds cobra's command that prints the scripts of completion.
-func completionCommand(root *cobra.Command, out io.Writer) {
-	root.SetOut(completionScripts{out})
+// completionCommand adds cobra's command that prints the scripts of completion, and below it the one that installs them.
+func (a *App) completionCommand(root *cobra.Command) {
+	root.SetOut(completionScripts{a.Out})
 	root.InitDefaultCompletionCmd()
-	root.SetOut(out)
+	root.SetOut(a.Out)
+	child(root, "completion").AddCommand(a.installCommand())
+}
+
+// child is the command of that name below another one, which has it.
+func child(of *cobra.Command, name string) *cobra.Command {
+	return of.Commands()[slices.IndexFunc(of.Commands(), func(cmd *cobra.Command) bool { return cmd.Name() == name })]
 }
 
 // completionScripts is where cobra writes a script, in one piece. Those for zsh and fish evaluate arguments without the

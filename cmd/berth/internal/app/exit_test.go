@@ -60,13 +60,17 @@ func TestUsage(t *testing.T) {
 	for _, row := range [][]string{
 		{`unknown command "latch" for "berth"`, "latch"},
 		{`unknown command "rm" for "berth sem"`, "sem rm"},
+		{`unknown command "rm" for "berth pool". Did you mean this? remove`, "pool rm x a"},
+		{`unknown command "unlock" for "berth". Did you mean this? lock, release`, "unlock nightly"},
+		{`unknown command "resize" for "berth". Did you mean this? berth sem resize`, "resize gpu 4"},
+		{`unknown command "sohw" for "berth pool". Did you mean this? show`, "pool sohw x"},
 		{
 			"unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n", "lok ls",
 			"lok --help",
 		},
 		{"unknown command \"lss\" for \"berth sem\". Did you mean this? ls\nSee 'berth sem --help'.\n", "sem lss"},
 		{"unknown command \"relaese\" for \"berth lock\". Did you mean this? release\n", "lock relaese x --force"},
-		{"unknown command \"drain\" for \"berth pool\"\nSee 'berth pool --help'.\n", "pool drain --help"},
+		{"unknown command \"drain\" for \"berth pool\". Did you mean this? berth drain\nSee 'berth pool --help'.\n", "pool drain --help"},
 		{`unknown command "rm" for "berth lock"`, "lock -h rm"},
 		{`unknown command "ksh" for "berth completion"`, "completion ksh --help"},
 		{"unknown flag --nmespace. Did you mean this? --namespace\n", "sem ls --nmespace x"},

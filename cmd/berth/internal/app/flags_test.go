@@ -163,5 +163,5 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "false"}))
 	require.Equal(t, "berth version v1.2.3, revision da66189 (modified), 2026-11-24T09:00:00Z, go1.26.8",
 		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
-	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
+	require.Equal(t, "berth version (devel), built without its revision, "+runtime.Version(), versionOf(nil).String())
 }

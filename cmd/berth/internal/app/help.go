@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,8 +48,7 @@ func flagsTopic(global *pflag.FlagSet) *cobra.Command {
 // helpCommand lets cobra's command refuse what is no command.
 func helpCommand(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
-	at := slices.IndexFunc(root.Commands(), func(cmd *cobra.Command) bool { return cmd.Name() == "help" })
-	help := root.Commands()[at]
+	help := child(root, "help")
 	help.Use, help.Long = "help [COMMAND]", "Print the help of a command, as 'berth COMMAND --help' does, or of a topic."
 	help.Run = nil
 	help.RunE = func(_ *cobra.Command, args []string) error {

@@ -52,6 +52,7 @@ func (a *App) ReleaseCommand(v *Verb) *cobra.Command {
 	parts, about := r.parts(v.below), ""
 	cmd := &cobra.Command{
 		Short:             "End somebody's holds, or take somebody's claim out of the line",
+		SuggestFor:        []string{"unlock", "free", "kill"},
 		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
 		ValidArgsFunction: Completing(v.names(a), a.claims(v)),
 	}

@@ -46,7 +46,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	singles(root)
 	root.SetArgs(args)
 	root.SetIn(in)
-	completionCommand(root, a.Out)
+	a.completionCommand(root)
 	helpCommand(root)
 	root.SetErr(errs)
 	var unknown error // a command whose help was asked for
@@ -125,7 +125,7 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter and web")
+	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter, web and completion")
 	flags.BoolVar(&a.NoColor, "no-color", os.Getenv("NO_COLOR") != "", "print no colors, also with $NO_COLOR")
 	root.SetUsageFunc(printUsage)
 	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.ExplainCommand(VerbOf("")), a.cyclesCommand(), a.lsCommand(), a.eventsCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())

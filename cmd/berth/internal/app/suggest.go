@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,19 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), like(cmd, args[0], ""))
+	meant := cmp.Or(like(cmd, args[0], ""), didYouMean(elsewhere(cmd.Root(), args[0]), ""))
+	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), meant)
+}
+
+// elsewhere are the paths of the commands of that name at or below a command.
+func elsewhere(cmd *cobra.Command, name string) (paths []string) {
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == name && sub.IsAvailableCommand() {
+			paths = append(paths, sub.CommandPath())
+		}
+		paths = append(paths, elsewhere(sub, name)...)
+	}
+	return paths
 }
 
 // unknownCommand refuses the arguments of a command of commands where --help is asked for: cobra would look at none.
@@ -42,8 +55,14 @@ func like(cmd *cobra.Command, typed, prefix string) string {
 	if len(typed) > 3 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	meant := cmd.SuggestionsFor(typed)
-	if len(meant) == 0 || typed == "" {
+	if typed == "" {
+		return ""
+	}
+	return didYouMean(cmd.SuggestionsFor(typed), prefix)
+}
+
+func didYouMean(meant []string, prefix string) string {
+	if len(meant) == 0 {
 		return ""
 	}
 	return ". Did you mean this? " + prefix + strings.Join(meant, ", "+prefix)

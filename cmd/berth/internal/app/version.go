@@ -9,7 +9,10 @@ import (
 )
 
 const versionHelp = `Print the version of the module, the revision that it was built from with its
-time, and the version of Go. A part that the build does not know is left out.`
+time, and the version of Go. A part that the build does not know is left out: go build and
+go install of a checkout know the revision, go run only with -buildvcs=true.`
+
+const devel = "(devel)" // the version that Go gives a build that knows none
 
 func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -42,7 +45,7 @@ func versionOf(info *debug.BuildInfo) versionDocument {
 	if info == nil {
 		info = &debug.BuildInfo{}
 	}
-	document := versionDocument{Version: cmp.Or(info.Main.Version, "(devel)"), Go: cmp.Or(info.GoVersion, runtime.Version())}
+	document := versionDocument{Version: cmp.Or(info.Main.Version, devel), Go: cmp.Or(info.GoVersion, runtime.Version())}
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
@@ -59,8 +62,11 @@ func versionOf(info *debug.BuildInfo) versionDocument {
 // String is one line.
 func (d versionDocument) String() string {
 	text := "berth version " + d.Version
-	if d.Revision != "" {
+	switch {
+	case d.Revision != "":
 		text += ", revision " + d.Revision
+	case d.Version == devel:
+		text += ", built without its revision"
 	}
 	if d.Modified {
 		text += " (modified)"

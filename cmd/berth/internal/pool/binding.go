@@ -123,7 +123,7 @@ func bindingRemoveCommand(a *app.App) *cobra.Command {
 	var quoted bool
 	cmd := &cobra.Command{
 		Use:   "remove NAME BINDING",
-		Short: "End a binding",
+		Short: "End a binding", SuggestFor: []string{"rm", "delete"},
 		Long: `End a binding. Who holds its resource keeps it. One that is not there is none too
 many: the exit code is 0.`,
 		Example:           "  berth pool binding remove proxies customer-7",

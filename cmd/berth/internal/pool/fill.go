@@ -97,7 +97,7 @@ func removeCommand(a *app.App) *cobra.Command {
 	var in input
 	cmd := &cobra.Command{
 		Use:   "remove NAME {RESOURCE... | --file F}",
-		Short: "Take resources out of a pool",
+		Short: "Take resources out of a pool", SuggestFor: []string{"rm", "delete"},
 		Long: `Take resources out of a pool. One that is leased stays with its holder and leaves
 when it comes back; added again before, it is as if never removed. One that is not
 in the pool is none too many: it is counted, and the exit code is 0. Exit code 1: another
