@@ -52,7 +52,7 @@ func PrintShown(a *App, d ShowDocument, says string, most int, lists func() erro
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
 	all := map[string]any{
-		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
+		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "drain --list": Document[inspect.Page[view.Drain]]{}, "version": Document[versionDocument]{},
 		"pause": Document[pauseDocument]{}, "unpause": Document[pauseDocument]{},
 		"ps": Document[inspect.Page[inspect.Claim]]{}, "explain": Document[inspect.Cycles]{},
 	}
