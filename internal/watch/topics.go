@@ -16,6 +16,7 @@ const (
 	NameEvery     = time.Second
 	NamesEvery    = 2 * time.Second
 	OverviewEvery = 2 * time.Second
+	DrainsEvery   = 5 * time.Second // beside an overview
 	CyclesEvery   = 5 * time.Second
 	ClaimsEvery   = 10 * time.Second
 )
@@ -104,8 +105,39 @@ func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
 	o, err := w.read.Overview(inspect.NameFilter{})
 	return look(w, "overview", sort{every: OverviewEvery, shared: true}, err, func(ctx context.Context) (inspect.Page[berth.Name], error) {
 		o.Mark(w.aside())
-		return o.Read(ctx)
+		page, err := o.Read(ctx)
+		if err == nil {
+			w.readDrains(ctx)
+		}
+		return page, err
 	})
+}
+
+// Drains are those in force. Err is why they are not known, such as inspect.ErrDrainsUnreadable.
+type Drains struct {
+	inspect.Page[berth.Drain]
+	Err error
+
+	read time.Time
+}
+
+// readDrains reads the drains beside an overview, unless they were read within DrainsEvery.
+func (w *Watcher) readDrains(ctx context.Context) {
+	if seen := w.DrainsSeen(); time.Since(seen.read) < DrainsEvery {
+		return
+	}
+	read := time.Now()
+	page, err := w.read.Drains(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drains = Drains{page, err, read}
+}
+
+// DrainsSeen are those that were read last beside an overview. It reads nothing.
+func (w *Watcher) DrainsSeen() Drains {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.drains
 }
 
 // cycles is the key of their topic, and searches is its sort.

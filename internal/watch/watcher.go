@@ -46,6 +46,7 @@ type Watcher struct {
 	mu     sync.Mutex
 	topics map[string]*topic // guarded by mu
 	begun  int               // how many readings have begun; guarded by mu
+	drains Drains            // guarded by mu
 }
 
 // sort says what a topic is like.
@@ -267,6 +268,7 @@ func (w *Watcher) Begun() int {
 func (f *Feed[T]) Anew(begun int) {
 	f.watcher.mu.Lock()
 	defer f.watcher.mu.Unlock()
+	f.watcher.drains.read = time.Time{}
 	for _, t := range []*topic{f.topic, f.watcher.topics[cycles]} {
 		if t != nil && t.turn <= begun && t.read != nil {
 			t.soon()

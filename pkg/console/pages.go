@@ -40,7 +40,7 @@ var overviewPage = &page{
 		return fed[inspect.Page[berth.Name]]{
 			c.watch.Overview(),
 			func(p inspect.Page[berth.Name]) (any, time.Time) {
-				return overviewOf(p, keyspace.Kind(kind), level), p.At
+				return overviewOf(p, keyspace.Kind(kind), level).with(c.watch.DrainsSeen(), c.cfg.Namespace), p.At
 			},
 		}, nil
 	},

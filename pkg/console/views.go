@@ -27,7 +27,26 @@ type overview struct {
 	More     bool          // there are more than are shown
 	Problems []string
 	Replica  bool
+	Drains   []drain
 	names    []berth.Name
+}
+
+// drain is one that is in force.
+type drain struct {
+	berth.DrainTarget
+	Says, Command string
+}
+
+// with is the overview with the drains of a namespace.
+func (o overview) with(d watch.Drains, namespace string) overview {
+	for i := range d.Items {
+		one := &d.Items[i]
+		o.Drains = append(o.Drains, drain{one.DrainTarget, view.DrainSays(one, d.At), view.Undrain(one.DrainTarget, view.In(namespace)...)})
+	}
+	if o.Problems = append(o.Problems, problemsOf(d.Problems)...); d.Err != nil {
+		o.Problems = append(o.Problems, problem(d.Err))
+	}
+	return o
 }
 
 // level is how many names are so bad.

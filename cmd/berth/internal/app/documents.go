@@ -4,14 +4,16 @@ import (
 	"strings"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
 	all := map[string]any{
-		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
-		"ps": Document[inspect.Page[inspect.Claim]]{}, "cycles": Document[inspect.Cycles]{}, "explain": Document[explainsDocument]{},
+		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "drain --list": Document[inspect.Page[view.Drain]]{},
+		"version": Document[versionDocument]{},
+		"ps":      Document[inspect.Page[inspect.Claim]]{}, "cycles": Document[inspect.Cycles]{}, "explain": Document[explainsDocument]{},
 		"show": Document[showsDocument]{}, "ls": Document[inspect.Page[berth.Name]]{}, "events": Document[eventDocument]{},
 	}
 	for _, kind := range append(allKinds, "") {

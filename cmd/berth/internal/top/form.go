@@ -28,6 +28,7 @@ type target struct {
 	node     string
 	capacity int
 	gone     bool // the selected claim is not there any more
+	drain    berth.DrainTarget
 }
 
 // targetOf is a claim that is selected.
@@ -87,6 +88,8 @@ func newForm(verb act.Verb, t target) (*form, error) {
 	switch {
 	case t.gone && verb != act.Pause && verb != act.Unpause && verb != act.Resize && verb != act.Undrain:
 		return nil, errors.New("the selected one is not there any more; select another")
+	case verb == act.Undrain && t.drain != berth.DrainTarget{}:
+		f.action = act.Action{Verb: verb, Node: t.drain.Node, Label: t.drain.Label}
 	case verb == act.Drain || verb == act.Undrain:
 		if t.node == "" && t.claim != "" {
 			return nil, errUnknownNode

@@ -17,7 +17,7 @@ var helpLines = []string{
 	"  r release the selected claim     w ask for the selected hold back",
 	"  p pause, u unpause the name",
 	"  z set a semaphore's capacity     t let the pool's resource rest",
-	"  d drain the node of the claim    D end that drain",
+	"  d drain the node of the claim    D end that drain; in the list, the drain above it",
 	"A + at an end: something was cut off. WAITED is the longest wait, AGE how",
 	"old a row itself is, LEFT what is left of a lease, of a rest, or of a place in",
 	"line if nothing is heard of the process.",

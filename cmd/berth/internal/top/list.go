@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -24,6 +25,7 @@ type list struct {
 	order  int           // of view.Orders
 	stuck  bool          // only what is stuck
 	got    inspect.Page[berth.Name]
+	drains watch.Drains // of a reading of the most contended
 
 	all     bool // all names
 	ask     namesAsk
@@ -45,12 +47,16 @@ func (l *list) subject() subject {
 
 func (l *list) target() target {
 	e, _ := l.rows.selected()
-	return target{kind: e.value.Kind, name: e.value.Name, capacity: e.value.Capacity}
+	t := target{kind: e.value.Kind, name: e.value.Name, capacity: e.value.Capacity}
+	if len(l.drains.Items) > 0 {
+		t.drain = l.drains.Items[0].DrainTarget
+	}
+	return t
 }
 
 func (l *list) read(_ *model, r reading) {
 	if page, ok := r.value.(inspect.Page[berth.Name]); ok {
-		l.got = page
+		l.got, l.drains = page, r.drains
 		l.arrange(true)
 	}
 }
@@ -107,7 +113,7 @@ func (l *list) fits(n berth.Name) bool {
 }
 
 func (l *list) press(m *model, key string) tea.Cmd {
-	if l.rows.press(key, m.room()-3) {
+	if l.rows.press(key, m.room()-3-len(l.drained(m.paper))) {
 		return nil
 	}
 	switch key {
@@ -252,7 +258,7 @@ func (l *list) draw(m *model, height int) []string {
 	t := tableOf(p, p.width, columns, map[string]int{
 		"HELD": 50, "WAITING": 56, "WAITED": 66, "AGE": 70, "HELD BY": 80, "FOR": 90, "SINCE, UTC": 120, "OWNER": 140,
 	})
-	lines := []string{l.head(p), t.heading()}
+	lines := append(append([]string{l.head(p)}, l.drained(p)...), t.heading())
 	foot := l.about(p, t.hides(""))
 	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[berth.Name], selected bool) []string {
 		n := &e.value
@@ -290,6 +296,24 @@ func (l *list) head(p paper) string {
 		says += fmt.Sprintf("; %d not looked at", l.got.Unread)
 	}
 	return p.in(look, p.cut(says, p.width))
+}
+
+// drained is a line about the drain that is in force for longest; none without any.
+func (l *list) drained(p paper) []string {
+	switch n := len(l.drains.Items); {
+	case n > 0:
+		keys := "; D ends it"
+		if n > 1 {
+			keys = fmt.Sprintf("; %d more; D ends it", n-1)
+		}
+		says := view.DrainSays(&l.drains.Items[0], l.drains.At)
+		return []string{p.in(warning, p.cut(says, max(p.width-len(keys), 0))+keys)}
+	case l.drains.Err != nil:
+		return []string{p.in(faint, p.cut(words(l.drains.Err), p.width))}
+	case len(l.drains.Problems) > 0:
+		return []string{p.in(faint, p.cut(words(l.drains.Problems[0]), p.width))}
+	}
+	return nil
 }
 
 // about says what of it is shown. hidden are the columns that are not.

@@ -77,7 +77,7 @@ func follow[T any](l *live, feed *watch.Feed[T], at subject) {
 				if last.Seq > after {
 					r := reading{subject: at, seq: last.Seq, at: last.At, err: last.Err, now: time.Now()}
 					if !last.At.IsZero() {
-						r.value = last.Value
+						r.value, r.drains = last.Value, l.watcher.DrainsSeen()
 					}
 					return r
 				}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -48,7 +49,8 @@ type (
 	reading struct {
 		subject subject
 		seq     int
-		value   any       // as of the last reading that succeeded, nil for none
+		value   any // as of the last reading that succeeded, nil for none
+		drains  watch.Drains
 		at      time.Time // when that was
 		err     error     // why the last one has failed
 		now     time.Time

@@ -92,6 +92,7 @@ func (w night) falls() {
 	w.Advance(time.Second)
 	dead.lock("nightly", "")
 	dead.Die()
+	w.Do("HSET", "berth:notice:{all}:state", "l:old/*", fmt.Sprintf("%d x.1 0 drain new release", time.Now().Add(-2*time.Hour).UnixMilli()))
 	w.Do("HSET", "berth:lock:{newer}:state", "v", "4 and new words")
 	w.Advance(time.Minute)
 }
@@ -154,7 +155,7 @@ func TestTheNightIsSeenAtAGlance(t *testing.T) {
 		w.falls()
 		read := testkit.Must(inspect.New(w.Redis, inspect.Config{})).In(t)
 		out, errs := w.page(read)
-		require.Empty(t, errs)
+		require.Equal(t, `berth: drain of label "old/*" since 2h01m: "new release"; to end it: berth drain --label 'old/*' --stop`+"\n", errs)
 		told := func(screen string) {
 			t.Helper()
 			for name, state := range badness {
@@ -172,13 +173,13 @@ func TestTheNightIsSeenAtAGlance(t *testing.T) {
 		p.now = time.Now()
 		show := func(value any) {
 			p.seq++
-			p.send(reading{subject: p.top().subject(), seq: p.seq, value: value, at: time.Now(), now: time.Now()})
+			p.send(reading{subject: p.top().subject(), seq: p.seq, value: value, at: time.Now(), now: time.Now(), drains: watcher.DrainsSeen()})
 		}
 		last, _ := overview.Last()
 		require.NoError(t, last.Err)
 		show(last.Value)
 		told(p.screen())
-		p.shows("6 stuck, 0 overdue, 2 meant")
+		p.shows("6 stuck, 0 overdue, 2 meant", `drain of label "old/*" since 2h0`, `: "new release"; D ends it`)
 
 		name := watcher.Name(keyspace.Lock, "table-a", "")
 		defer name.Close()

@@ -2,6 +2,7 @@ package top
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,6 +30,14 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kinds []keys
 	page, err := o.Whole(ctx, wholeWithin)
 	if err != nil {
 		return err
+	}
+	drains, err := read.Drains(ctx)
+	if err != nil {
+		fmt.Fprintf(a.Err, "berth: %s\n", words(err))
+	}
+	for i := range drains.Items {
+		d := &drains.Items[i]
+		fmt.Fprintf(a.Err, "berth: %s; to end it: %s\n", view.DrainSays(d, drains.At), view.Undrain(d.DrainTarget, a.Where()...))
 	}
 	view.Orders[0].Sort(page.Items)
 	columns := aged(page.At).Pick("KIND", "NAME", "STATE", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "AGE")
