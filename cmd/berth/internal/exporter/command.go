@@ -20,14 +20,15 @@ import (
 	"github.com/berth-go/berth/pkg/observe/measure"
 )
 
-const exporterHelp = `Serve metrics to Prometheus at /metrics: what is held and waited for, for how long, which
-pools run dry, which runs are overdue, what has died, how the server is. It only reads.
-docs/metrics.md tells of each metric, and has rules and a dashboard.
+const exporterHelp = `Serve metrics to Prometheus at /metrics: what is held and waited for, for how long, what is
+stuck, paused and drained, which pools run dry, which runs are overdue, what has died, how the
+server is. It only reads. docs/metrics.md tells of each metric, and has rules and a dashboard.
 
 The server is read when somebody asks, at most once in --every, and once however many ask.
 A reading is bounded: with more names in use than it has room for, a walk over them goes
 on in the next one, and beside it the names that are waited for are read each time.
-berth_exporter_age_seconds and berth_exporter_walk_age_seconds say how old the figures are.
+Cycles are searched for beside that, at most once in 30s, and for 1/150 of the time.
+berth_exporter_age_seconds, _walk_age_seconds and _cycles_age_seconds say how old figures are.
 While the server does not answer, /metrics does: berth_up is 0, and no old figures are told.
 
 A name becomes a label by its class (--name-class):

@@ -195,12 +195,13 @@ func TestWhatIsToldOfDrains(t *testing.T) {
 		}
 		drain("l:host-7/*", "drain", 0)
 		drain("l:host-9/*", "stop", 0)
+		drain("l:free", "drain", 0)
 		w.Advance(time.Minute)
 		drain("l:host-8/*", "drain for the new kernel", time.Hour)
 		drain("n:31a807f99156c21e", "drain", time.Minute)
 		w.Advance(every)
 		want := map[string]float64{
-			"drains": 3,
+			"drains": 4, `drain_age_seconds{target="label \"free\""}`: 70,
 			`drain_age_seconds{target="label \"host-*/*\""}`: 70, `drain_left_seconds{target="label \"host-*/*\""}`: 3590,
 			`drain_age_seconds{target="node *"}`: 10, `drain_left_seconds{target="node *"}`: 50,
 		}
