@@ -72,7 +72,8 @@ type repeats struct {
 	a     *App
 	every time.Duration
 	errs  io.Writer
-	last  []byte // of a terminal: what was printed last that a server has told, nil before
+	drawn bool   // a page is on the terminal
+	last  []byte // likewise: what a server has told last
 }
 
 // next prints a page, and says how long to wait for the next one. An error that the next page would have, too, ends it.
@@ -106,12 +107,11 @@ func (p *repeats) next(ctx context.Context, once func(context.Context) error) (t
 // draw draws a page on a terminal in place of the last one, of which it leaves as much as a server has told if none answers now.
 // The terminal is told to break no line.
 func (p *repeats) draw(page []byte, err error) {
-	switch {
-	case p.last == nil:
+	if !p.drawn {
 		_, _ = io.WriteString(p.a.Out, "\x1b[2J")
-		p.last = page
-	case !Unavailable(err):
-		p.last = page
+	}
+	if !p.drawn || !Unavailable(err) {
+		p.drawn, p.last = true, page
 	}
 	lines := []string{fmt.Sprintf("%s UTC, each %s; Ctrl-C ends it.", time.Now().UTC().Format(time.TimeOnly), text.Human(p.every))}
 	if says := said(err); says != "" {

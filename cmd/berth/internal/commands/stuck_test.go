@@ -32,16 +32,16 @@ var nights = map[string]struct {
 	code int
 	says string
 }{
-	"berth sem ls --sort share":                             {0, `(?s)^NAME .*\ngpu +2 +2/2 +0 `},
-	"berth sem show gpu":                                    {0, `(?s)held 2.*host-7/worker/1`},
+	"berth ls --sort share":                                 {0, `(?s)^KIND .*\nsem +gpu +\S+ +2/2 `},
+	"berth show gpu":                                        {0, `(?s)held 2.*host-7/worker/1`},
 	"berth ps --waiting --limit 10":                         {0, `(?s)^KIND .*\nsem +gpu .*waits .*\nlock +nightly `},
 	"berth ps --label 'host-7/*'":                           {0, `(?s)sem +gpu .*holds .*lock +nightly .*waits`},
 	"berth ps --meta job=42":                                {0, `(?s)^KIND[^\n]*\nsem +gpu [^\n]*\n$`},
 	"berth ps --waiting --label host-7/worker/1":            {0, `(?s)^KIND[^\n]*\nlock +nightly [^\n]*\n$`},
-	"berth lock explain nightly":                            {0, `host-9/cron/1 has held it`},
-	"berth pool explain proxies":                            {0, `the one resource rests .*answers 429`},
+	"berth explain nightly":                                 {0, `host-9/cron/1 has held it`},
+	"berth explain proxies":                                 {0, `the one resource rests .*answers 429`},
 	"berth swarm status":                                    {0, `^No node is in the swarm`},
-	"berth lock explain NAME":                               {0, `without end`},
+	"berth explain NAME":                                    {0, `without end`},
 	"berth cycles":                                          {0, `^No cycle was found`},
 	"berth sem pause gpu --for 2h --reason migration":       {0, `^semaphore gpu: paused for 2h00m: migration`},
 	"berth sem unpause gpu":                                 {0, `^semaphore gpu: no longer paused`},
