@@ -288,4 +288,4 @@ histories: ## Run ten times as many random histories as `make test`
 
 .PHONY: clean
 clean: ## Remove what was built and installed into this folder
-	@rm -rf .cache bin out test/browser/node_modules
+	@rm -rf .cache bin out

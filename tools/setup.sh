@@ -157,11 +157,12 @@ setup_chromium() {
 # axe-core, which test/browser puts into pages: the version and the checksum of its package-lock.json.
 setup_axe() {
   local hint="install npm yourself"
-  if cmp -s test/browser/package-lock.json .cache/axe.lock && [ -e test/browser/node_modules/axe-core/axe.min.js ]; then return; fi
+  local from=test/browser into=.cache/axe
+  if cmp -s $from/package-lock.json $into/package-lock.json && [ -e $into/node_modules/axe-core/axe.min.js ]; then return; fi
   command -v npm >/dev/null || apt_install npm
-  npm --prefix test/browser ci --ignore-scripts --no-audit --no-fund --silent || die "npm ci failed; $hint"
-  mkdir -p .cache
-  cp test/browser/package-lock.json .cache/axe.lock
+  mkdir -p $into
+  cp $from/package.json $from/package-lock.json $into
+  npm --prefix $into ci --ignore-scripts --no-audit --no-fund --silent || die "npm ci failed; $hint"
 }
 
 setup_luacheck() {

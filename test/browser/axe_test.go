@@ -13,7 +13,7 @@ import (
 // axe is axe-core, which tools/setup.sh installs.
 func axe(t *testing.T) string {
 	t.Helper()
-	script, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	script, err := os.ReadFile("../../.cache/axe/node_modules/axe-core/axe.min.js")
 	require.NoError(t, err, "'tools/setup.sh axe' installs it")
 	return string(script)
 }
