@@ -126,7 +126,7 @@ with_docker = export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX); \
 
 .PHONY: ci
 ci: ## Everything a change must pass
-	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe
 	@$(with_docker) $(plan) $(CI)
 
 # With empty caches, as on a fresh machine, so that the costs can be compared.
@@ -134,7 +134,7 @@ ci: ## Everything a change must pass
 nightly: export DURATION = 1h
 nightly: export STRICT = 1
 nightly: ## All of that, and what takes long, in two hours; writes out/nightly.json, and the costs that make ci compares
-	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium valgrind
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe valgrind
 	@mkdir -p out
 	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" GOLANGCI_LINT_CACHE="$$BERTH_DOCKER/lint" \
 		BERTH_SUITE_LEDGER=out/nightly.json BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40)"; $(plan) $(NIGHTLY)

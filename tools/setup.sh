@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
 # install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, shells,
-# prometheus, chromium, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
+# prometheus, chromium, axe, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -152,6 +152,17 @@ setup_chromium() {
     if command -v "$name" >/dev/null; then return; fi
   done
   apt_install chromium fonts-dejavu-core
+}
+
+# axe-core, which test/browser puts into pages: the version and the checksum of its package-lock.json.
+setup_axe() {
+  local hint="install npm yourself"
+  local from=test/browser into=.cache/axe
+  if cmp -s $from/package-lock.json $into/package-lock.json && [ -e $into/node_modules/axe-core/axe.min.js ]; then return; fi
+  command -v npm >/dev/null || apt_install npm
+  mkdir -p $into
+  cp $from/package.json $from/package-lock.json $into
+  npm --prefix $into ci --ignore-scripts --no-audit --no-fund --silent || die "npm ci failed; $hint"
 }
 
 setup_luacheck() {

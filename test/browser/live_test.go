@@ -2,12 +2,15 @@ package browser
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/test/browser/chrome"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -105,12 +108,19 @@ func TestAServerThatIsAway(t *testing.T) {
 	s.turns("gpu", "alpha", "beta")
 	l := s.open("name?kind=sem&name=gpu")
 	loads := l.Loads()
+	const colors = `["a.id", ".state"].map(e => getComputedStyle(document.querySelector('[data-live="holders"] ' + e)).color).join()`
+	bright := strings.Split(is[string](l, colors), "rgb")
+	require.NotEqual(t, bright[1], bright[2]+",")
 	server.Kill(t)
 	l.until(`document.querySelector(".live.off")`)
-	l.shows("#live", "Not read")
+	l.until(`/^Not read since \d\d:\d\d:\d\d UTC: the server /.test(document.querySelector("#live").textContent)`)
 	l.shows(holders, "alpha")
+	dim := strings.Split(is[string](l, colors), "rgb")
+	require.Equal(t, dim[1], dim[2]+",", "what is shown is dim")
+	l.accessible(axe(t))
 	server.Restart(t)
 	l.until(`document.querySelector(".live.on")`)
+	require.False(t, is[bool](l, `document.body.classList.contains("old")`))
 	require.Equal(t, loads, l.Loads())
 	l.right()
 }
@@ -126,11 +136,99 @@ func TestAServerThatHangs(t *testing.T) {
 	const mark = `getComputedStyle(document.querySelector('[data-live="holders"] .state.good'), "::after").content`
 	require.Equal(t, "none", is[string](l, mark))
 	server.Stop(t)
-	l.shows("#live.off", "Not read for ")
+	l.shows("#live.off", "Not read since ")
 	require.NoError(t, l.Eval(l.step(), `document.querySelector('[data-live="holders"] time[data-left]').dataset.left = 0`, nil))
 	l.until(mark + ` == '"?"'`)
 	server.Cont(t)
 	l.until(`document.querySelector(".live.on")`)
+	l.right()
+}
+
+// From the overview to what is done, by Tab and Enter alone: what the keyboard has reached is always seen.
+func TestFromTheOverviewToAnActionByTheKeyboardAlone(t *testing.T) {
+	s := newStage(t, console.Config{AllowActions: true})
+	held, waits := s.turns("gpu", "alpha", "beta")
+	l := s.open("")
+	l.shows(names, "gpu")
+	reaches := func(element string) {
+		t.Helper()
+		for range 100 {
+			l.presses(kb.Tab)
+			require.True(t, is[bool](l, `(e => e != document.body && parseFloat(getComputedStyle(e).outlineWidth) > 0)(document.activeElement)`))
+			if is[bool](l, `(e => `+element+`)(document.activeElement)`) {
+				return
+			}
+		}
+		require.Fail(t, element)
+	}
+	follows := func(element, shows string) {
+		t.Helper()
+		reaches(element)
+		l.presses(kb.Enter)
+		l.until(shows)
+	}
+	follows(`e.matches("a.name") && e.textContent == "gpu"`, `location.pathname == "/name" && document.querySelector(".live.on")`)
+	follows(`e.textContent == "Ask back"`, `document.querySelector("form.act")`)
+	reaches(`e.name == "reason"`)
+	l.presses("it is late")
+	follows(`e.matches("button.do")`, `document.querySelector(".notice.good")`)
+	s.Await("its hold is wanted back", func() bool { return s.read.Holders(keyspace.Sem, "gpu")[0].Wanted > 0 })
+	follows(`e.textContent == "Release"`, `document.querySelector("form.act")`)
+	require.Regexp(t, `^Release claim "`+held.ID()+`" of semaphore "gpu" by force: owner "alpha" \(label "alpha-label"\) has held it for \S+\. `+
+		`Owner "beta" \(label "beta-label"\), who has waited for \S+, gets it\.`, is[string](l, `document.querySelector("#will").textContent`))
+	reaches(`e.name == "reason"`)
+	l.presses("it is too late")
+	follows(`e.matches("button.do")`, `document.querySelector(".notice.good")`)
+	require.NoError(t, waits[0].Wait(s).Err())
+	l.right()
+}
+
+// A key leads to the search, and a label is found by its beginning.
+func TestASlashLeadsToTheSearch(t *testing.T) {
+	s := newStage(t, console.Config{})
+	s.turns("gpu", "alpha", "beta")
+	l := s.open("")
+	l.presses("/")
+	require.Equal(t, "find-q", is[string](l, `document.activeElement.id`))
+	require.NoError(t, l.Eval(l.step(), `document.activeElement.value = ""`, nil)) // the debugger sends the letter apart from the key
+	l.presses("alp/")
+	require.Equal(t, "alp/", is[string](l, `document.activeElement.value`), "in a field it is a letter")
+	l.presses(kb.Backspace + kb.Tab + "l" + kb.Tab + kb.Enter)
+	l.until(`location.pathname == "/search" && document.querySelector(".live.on")`)
+	l.shows("h1", "Claims of label alp*")
+	l.shows("[data-live=claims]", "alpha-label")
+	l.hides("[data-live=claims]", "beta-label")
+	l.right()
+}
+
+// A long line has parts: on a telephone, too, each is reached by a finger.
+func TestALongLineHasParts(t *testing.T) {
+	s := newStage(t, console.Config{})
+	p := s.node("runner")
+	s.acquire(p, "gpu", 1, "alpha").Wait(s)
+	for i := range 60 {
+		s.queue(p, "gpu", 1, fmt.Sprintf("job-%d", i+1), i+1)
+	}
+	l := s.tab()
+	require.NoError(t, l.Look(l.step(), chrome.Looks{Width: 390, Height: 844}))
+	l.goes("name?kind=sem&name=gpu")
+	const next, shown = `document.querySelector('[data-live="line"] a[rel=next]')`, `[...document.querySelectorAll('[data-live="line"] tbody tr')].length`
+	for _, part := range []struct{ first, last string }{{"job-1", "job-25"}, {"job-26", "job-50"}, {"job-51", "job-60"}} {
+		l.shows(line, part.first)
+		l.until(`document.querySelector(".live.on")`)
+		l.shows(line, part.last)
+		require.LessOrEqual(t, is[int](l, shown), 25)
+		require.LessOrEqual(t, is[int](l, `document.documentElement.scrollWidth`), 390)
+		require.Empty(t, is[[]string](l, `[...document.querySelectorAll(".parts a")].filter(e => (r => Math.min(r.width, r.height) < 24)(e.getBoundingClientRect())).map(e => e.outerHTML)`))
+		if part.last != "job-60" {
+			loads := l.Loads()
+			require.NoError(t, l.Eval(l.step(), next+`.click()`, nil))
+			require.NoError(t, l.Loaded(l.step(), loads))
+			require.True(t, is[bool](l, `scrollY > 0`), "it shows that part")
+		}
+	}
+	require.Equal(t, 10, is[int](l, shown))
+	require.True(t, is[bool](l, `!`+next))
 	l.right()
 }
 

@@ -40,9 +40,10 @@ const clean = `(() => {
 })()`
 
 // Every page opens, is live, has its landmarks, and runs nothing but what is the console's: also where strangers have
-// written all that is shown. On a telephone nothing has to be moved sideways.
+// written all that is shown. axe finds nothing. On a telephone nothing has to be moved sideways.
 func TestEveryView(t *testing.T) {
 	s, views := jamStage(t)
+	axe := axe(t)
 	l := s.tab()
 	for _, v := range views {
 		l.run(v.Name, func() {
@@ -79,9 +80,18 @@ func TestEveryView(t *testing.T) {
 			// What is a table to the eye at 1280 pixels is one to a screen reader at 390.
 			tables := is[int](l, `document.querySelectorAll("table").length`)
 			require.Len(l, roles["table"], tables)
+			if !v.Hostile {
+				l.accessible(axe)
+			}
 			l.right()
 		})
 	}
+	l.goes(views[2].Path)
+	l.until(`document.querySelector(".live.on")`)
+	require.NoError(t, l.Eval(l.step(), `document.body.className = "old"; new MutationObserver(() => document.body.classList.add("old")).observe(document.body, { attributeFilter: ["class"] })`, nil))
+	l.accessible(axe) // what is old and dim can be read, too
+	l.finds("color-contrast", `document.querySelector("h1").style.color = "#999"`)
+	l.finds("link-name", `document.querySelector("main a").textContent = ""`)
 }
 
 // facts are what the pages of the jam say.
