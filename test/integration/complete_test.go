@@ -21,15 +21,15 @@ import (
 // shellsVariable is "required" where a missing shell is a failure, and no reason to skip.
 const shellsVariable = "BERTH_TEST_SHELLS"
 
-// shells are those for which there is a script of completion that a test can run: what each reads when it begins, and how
+// shells are those for which there is a script of completion that is installed: what each reads when it begins, and how
 // it is begun in the folder that has this file.
 var shells = map[string]struct {
 	file, text string
 	begin      []string
 }{
-	"bash": {"rc", ". /usr/share/bash-completion/bash_completion\n. <(berth completion bash)\n", []string{"bash", "--rcfile", "rc", "-i"}},
-	"zsh":  {".zshrc", "autoload -U compinit; compinit -u -D\n. <(berth completion zsh)\n", []string{"ZDOTDIR=.", "zsh", "-d", "-i"}},
-	"fish": {"rc.fish", "berth completion fish | source\n", []string{"fish", "--no-config", "-i", "-C", "source rc.fish"}},
+	"bash": {"rc", ". /usr/share/bash-completion/bash_completion\n", []string{"bash", "--rcfile", "rc", "-i"}},
+	"zsh":  {".zshrc", "fpath=(~/.local/share/zsh/site-functions $fpath)\nautoload -U compinit; compinit -u -D\n", []string{"ZDOTDIR=.", "zsh", "-d", "-i"}},
+	"fish": {"rc.fish", "source ~/.config/fish/completions/berth.fish\n", []string{"fish", "--no-config", "-i", "-C", "source rc.fish"}},
 }
 
 // answers is a program that stands for berth, and keeps the last answer to a completion.
@@ -58,8 +58,11 @@ func (w *world) shell(name, program string) *shell {
 	of := shells[name]
 	require.NoError(w, os.WriteFile(filepath.Join(s.folder, of.file), []byte(of.text), 0o600))
 	require.NoError(w, os.WriteFile(filepath.Join(s.folder, "berth"), []byte(answers), 0o700))
+	install := exec.CommandContext(w.Within(patience), program, "completion", "install", "--shell", name)
+	install.Env = append(os.Environ(), "HOME="+s.folder, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
+	require.NoError(w, install.Run())
 	s.terminal = w.runAt(160, 50, "env", append([]string{
-		"-C", s.folder, "HOME=" + s.folder, "BERTH=" + program, "PATH=" + s.folder + ":" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0",
+		"-C", s.folder, "HOME=" + s.folder, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "BERTH=" + program, "PATH=" + s.folder + ":" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0",
 	}, of.begin...)...)
 	return s
 }

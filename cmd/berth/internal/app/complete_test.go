@@ -44,11 +44,11 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.Equal(t, []string{permit.ID()}, completed(t, url, "sem", "release", "gpu", ""))
 	for name, lines := range map[string][]string{
 		"gpu": {
-			"sem show", "sem resize", "sem explain", "sem sweep", "run --sem",
+			"release --kind lock", "sem pause", "sem show", "sem resize", "sem explain", "sem sweep", "run --sem",
 			"lock show", "lock release", "lock extend", "run --lock",
 		},
 		"proxies": {
-			"pool show", "pool next", "pool add", "pool rest", "pool check", "run --pool",
+			"release --kind pool", "pool show", "pool next", "pool add", "pool rest", "pool check", "run --pool",
 			"pool binding ls", "pool binding set", "pool binding remove",
 		},
 	} {
@@ -58,6 +58,14 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "explain", "gpu", ""))
+	for _, verb := range []string{"release", "want", "pause", "unpause", "sweep"} {
+		require.Equal(t, []string{"gpu", "proxies"}, completed(t, url, verb, ""), verb)
+	}
+	require.ElementsMatch(t, []string{lock.ID(), waiter, permit.ID()}, completed(t, url, "want", "gpu", ""))
+	require.Equal(t, []string{permit.ID()}, completed(t, url, "release", "--kind", "sem", "gpu", ""))
+	require.Empty(t, completed(t, url, "pause", "--kind", "pool", "g"))
+	require.ElementsMatch(t, []string{held.ID(), "a", "b"}, completed(t, url, "release", "proxies", ""))
+	require.Equal(t, []string{"sem", "lock", "pool"}, completed(t, url, "unpause", "--kind", ""))
 	require.ElementsMatch(t, []string{held.ID(), "a", "b"}, completed(t, url, "pool", "release", "proxies", ""))
 	require.Equal(t, []string{"a", "b"}, completed(t, url, "pool", "release", "proxies", "--resource", ""))
 	for _, command := range [][]string{{"show", "proxies"}, {"rest", "proxies"}, {"remove", "proxies"}, {"binding", "set", "proxies", "customer"}} {
