@@ -68,7 +68,7 @@ func scraping(t *testing.T) *prom {
 	drain := exec.Command(berth, "drain", "--label", "gone/*")
 	drain.Env = append(os.Environ(), "BERTH_REDIS="+server.Addr)
 	require.NoError(t, drain.Run())
-	server.ReadingUser(t, "berth", "+info", "+hscan")
+	server.ReadingUser(t, "berth", "+info")
 	exporter := exporter(t, "redis://reading@"+server.Addr)
 
 	folder := t.TempDir()
