@@ -197,6 +197,9 @@ func (p *Process) Notices(ctx context.Context) (problems []error) {
 	if err = cmp.Or(err, told.Problem); err != nil {
 		return []error{err}
 	}
+	if _, _, err := p.decide.Drains(ctx); err != nil {
+		problems = append(problems, fmt.Errorf("berth: drains are not readable, and one of a label with * is not heard (needs +hscan): %w", err))
+	}
 	for _, kind := range Kinds {
 		if notice.Read(told.Fields[notice.Pause(kind)]).Damaged {
 			problems = append(problems, fmt.Errorf("%s: berth: the pause of all names is %w", kind, state.ErrDamaged))

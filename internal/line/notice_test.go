@@ -59,12 +59,16 @@ func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 			return time.Duration(n) * time.Millisecond
 		}
 		a.notice("n:a", "0", "drain", "0", "one")
+		require.Equal(t, 30*24*time.Hour, left(), "a drain without an end is seen for so long")
+		a.notice("n:a", "0", "stop", "9999999999999", "stop")
 		require.Equal(t, 24*time.Hour, left())
 		a.notice("pause:sem", "7200000", "", "0", "two")
 		require.Equal(t, 26*time.Hour, left())
+		a.notice("n:b", "10800000", "drain for a while", "0", "b")
+		require.Equal(t, 27*time.Hour, left())
 		time.Sleep(time.Hour)
 		a.notice("n:a", "0", "stop", "9999999999999", "three")
-		require.Equal(t, 25*time.Hour, left(), "the pause goes on")
+		require.Equal(t, 26*time.Hour, left(), "the drain and the pause go on")
 	})
 }
 
@@ -95,10 +99,22 @@ func TestAHundredDrainsAreEnough(t *testing.T) {
 		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "x").Status())
 		require.Equal(t, "set", a.notice("n:7", "0", "stop", "9999999999999", "s").Status())
 		require.Equal(t, "set", a.notice("pause:sem", "1000", "", "0", "p").Status())
+		size := func() int64 {
+			n, err := a.do("HLEN", noticeKey).AsInt64()
+			require.NoError(t, err)
+			return n
+		}
 		time.Sleep(25 * time.Hour)
 		require.Equal(t, "set", a.notice("l:x", "0", "drain", "0", "x").Status())
-		n, err := a.do("HLEN", noticeKey).AsInt64()
+		require.EqualValues(t, 101, size(), "what was stopped has gone; what goes on is seen, and the pause")
+		time.Sleep(time.Millisecond)
+		require.Equal(t, "set", a.notice("l:y", "0", "drain", "0", "y").Status())
+		require.EqualValues(t, 101, size())
+		gone, err := a.do("HMGET", noticeKey, "n:0", "n:1", "l:x").AsStrSlice()
 		require.NoError(t, err)
-		require.EqualValues(t, 1, n, "the old ones have gone, the key expired")
+		require.Equal(t, []bool{true, false, false}, []bool{gone[0] == "", gone[1] == "", gone[2] == ""}, "the oldest gives way")
+		time.Sleep(30*24*time.Hour + time.Millisecond)
+		require.Equal(t, "set", a.notice("l:z", "0", "drain", "0", "z").Status())
+		require.EqualValues(t, 1, size(), "the key expired")
 	})
 }

@@ -432,7 +432,7 @@ func (n *Notice) settle() {
 		}
 	}
 	before := n.drains.Swap(last)
-	if last != nil && (before == nil || before.ends < now+every) { // what was asked for at its end is not drained
+	if last != nil && (before == nil || before.ends <= n.cfg.Clock.Now()) { // else it has drained all the time
 		for _, node := range n.all() {
 			if node.drain != nil {
 				node.drain()

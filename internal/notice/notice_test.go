@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -365,6 +366,60 @@ func TestWhoDrains(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Its own clock says when it works again, also where the server has forgotten the drain, or does not answer.
+func TestADrainEndsByItself(t *testing.T) {
+	for name, after := range map[string]func(w *world){
+		"as it was said":         func(*world) {},
+		"forgotten":              func(w *world) { w.set(func() { w.fields = nil }) },
+		"reads fail":             func(w *world) { w.set(func() { w.err = errSilent }) },
+		"reads are not answered": func(w *world) { w.set(func() { w.slow = time.Hour }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				calls := 0
+				w.Join("a", func() { calls++ }, nothing)
+				w.current()
+				w.says("l:work*", fmt.Sprint(time.Now().Add(time.Minute).UnixMilli(), " drain moving\nhouse"))
+				require.True(t, w.drains())
+				require.EqualError(t, w.Draining(), `berth: drained by label "work*": moving\nhouse`)
+				require.ErrorIs(t, w.Draining(), berth.ErrDraining)
+				after(w)
+				time.Sleep(time.Minute - ms)
+				require.True(t, w.Drains())
+				time.Sleep(2 * ms)
+				require.False(t, w.Drains())
+				time.Sleep(5*time.Second + 2*time.Second)
+				w.set(func() { require.Len(t, w.heard, 2) })
+				require.Equal(t, 1, calls)
+				w.set(func() { w.err, w.slow = nil, 0 })
+				w.says("l:work*", "0 drain")
+				require.True(t, w.drains())
+				require.Equal(t, 2, calls)
+			})
+		})
+	}
+}
+
+// What one operator makes longer, or shorter, counts.
+func TestTheLastWordOfADrainCounts(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.Join("a", nothing, nothing)
+		for i, last := range []time.Duration{time.Minute, time.Hour, time.Second, 0} {
+			until := int64(0)
+			if last > 0 {
+				until = time.Now().Add(last).UnixMilli()
+			}
+			w.says("n:a", fmt.Sprint(until, " drain"))
+			require.True(t, w.drains(), i)
+			time.Sleep(2 * time.Second)
+			require.Equal(t, last != time.Second, w.Drains(), i)
+		}
+		w.set(func() { w.fields["l:*"] = fmt.Sprintf("%d x 1 drain over", time.Now().UnixMilli()) })
+		w.says("n:a", "0 stop")
+		require.False(t, w.drains(), "a drain that is over is none")
+	})
 }
 
 // However long the first read takes.

@@ -48,7 +48,7 @@ func pages(tree fs.FS, scripts compose.Scripts) ([]page, error) {
 	all := []page{
 		{name: "scripts", title: "Scripts", text: whereScripts + scriptTable(scripts) + scriptDetails(scripts)},
 		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```\n\n## A user that only reads\n\n" +
-			"For `pkg/inspect`, and what of the command only reads.\n\n```\n" + readingACL() + "\n```"},
+			"For `pkg/inspect`, and what of the command only reads. Without `+hscan` drains are shown as not readable.\n\n```\n" + readingACL() + "\n```"},
 		refusalsPage(scriptkit.Refusals()),
 	}
 	for _, make := range []func(fs.FS) (page, error){keysPage, kindsPage, eventsPage, coursePage} {

@@ -108,7 +108,7 @@ func smallestACL(scripts compose.Scripts) string {
 // readingACL is the same for a user of pkg/inspect, which only reads.
 func readingACL() string {
 	commands := []string{"ping"}
-	for _, command := range reader.Commands {
+	for _, command := range slices.Sorted(slices.Values(append([]string{reader.ForDrains}, reader.Commands...))) {
 		commands = append(commands, strings.ToLower(command))
 	}
 	return "user berth-reads on >PASSWORD %R~berth:*" + allowed(commands)
