@@ -37,8 +37,10 @@ func TestWhatHasChangedBetweenTwoLooks(t *testing.T) {
 	wait := func(id string, at time.Time) berth.Waiter { return berth.Waiter{ID: id, Since: at} }
 	busy, stuck := berth.Trouble{Level: berth.LevelBusy}, berth.Trouble{Level: berth.LevelStuck, Why: string(inspect.InCycle)}
 	before := noon.Add(-time.Hour)
-	lock := berth.Name{Kind: keyspace.Lock, Name: "a", Capacity: 1, Held: 1, Holders: 3, Waiting: 2, Fence: 5, Longest: hold("h1", before),
-		First: []berth.Waiter{wait("w1", before)}, Trouble: busy, At: noon}
+	lock := berth.Name{
+		Kind: keyspace.Lock, Name: "a", Capacity: 1, Held: 1, Holders: 3, Waiting: 2, Fence: 5, Longest: hold("h1", before),
+		First: []berth.Waiter{wait("w1", before)}, Trouble: busy, At: noon,
+	}
 	of := func(n berth.Name, change func(n *berth.Name)) berth.Name {
 		n.At = n.At.Add(2 * time.Second)
 		change(&n)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -63,24 +64,26 @@ func TestAPageStaysOnTheTerminalWhileNoServerAnswers(t *testing.T) {
 }
 
 func TestPagesStandBelowEachOtherWhereNoTerminalIs(t *testing.T) {
-	var out, errs bytes.Buffer
-	a := app.New(&out, &errs)
-	next := app.Pages(a)
-	page := func(err error, took time.Duration) time.Duration {
-		wait, failed := next(t.Context(), func(context.Context) error {
-			fmt.Fprintln(a.Out, "a page")
-			time.Sleep(took)
-			return err
-		})
-		require.NoError(t, failed)
-		return wait
-	}
-	page(nil, 0)
-	require.Greater(t, page(errors.New("no answer"), 200*time.Millisecond), 9*200*time.Millisecond, "it rests longer than it reads")
-	require.Regexp(t, `^(20\S+Z\na page\n\n){2}$`, out.String())
-	require.Equal(t, "berth: no answer\n", errs.String())
-	_, err := next(t.Context(), func(context.Context) error { return berth.Invalid("NAME", "no") })
-	require.ErrorIs(t, err, berth.ErrInvalidConfig, "the next page would say the same")
+	synctest.Test(t, func(t *testing.T) {
+		var out, errs bytes.Buffer
+		a := app.New(&out, &errs)
+		next := app.Pages(a)
+		page := func(err error, took time.Duration) time.Duration {
+			wait, failed := next(t.Context(), func(context.Context) error {
+				fmt.Fprintln(a.Out, "a page")
+				<-time.After(took)
+				return err
+			})
+			require.NoError(t, failed)
+			return wait
+		}
+		require.Equal(t, 900*time.Millisecond, page(nil, 100*time.Millisecond))
+		require.Equal(t, 1800*time.Millisecond, page(errors.New("no answer"), 200*time.Millisecond), "it rests longer than it reads")
+		require.Regexp(t, `^(20\S+Z\na page\n\n){2}$`, out.String())
+		require.Equal(t, "berth: no answer\n", errs.String())
+		_, err := next(t.Context(), func(context.Context) error { return berth.Invalid("NAME", "no") })
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, "the next page would say the same")
+	})
 }
 
 func TestATableHasColorsThatSayNothingMore(t *testing.T) {
