@@ -6,7 +6,7 @@ import "time"
 // period that starts so much later.
 func Decided(every, ahead time.Duration) Status {
 	now := time.Now().UTC()
-	q := &call{Config: Config{Every: every, Attempts: 1}, period: Period{Start: now}, known: now.Add(ahead)}
+	q := &call{Config: Config{Every: every, Attempts: 1}, span: span{period: Period{Start: now}}, known: now.Add(ahead)}
 	result, _ := q.decided()
 	return result.Status
 }

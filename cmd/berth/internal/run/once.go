@@ -160,7 +160,7 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 		what = "has not begun, as somebody holds its lock,"
 	case r.Status == once.Done:
 		what = "is done"
-	case r.Status == once.Resting:
+	case r.Status == once.HasFailed:
 		what = "has failed, and may not be tried again yet,"
 	}
 	period := r.Period.String()
