@@ -2,6 +2,15 @@ package once
 
 import "time"
 
+// PeriodAt is the period of a moment of the server.
+func PeriodAt(cfg Config, now time.Time) Period {
+	found, err := cfg.at(now)
+	if err != nil {
+		panic(err)
+	}
+	return found.period
+}
+
 // Decided is what a call says of its period without asking anybody, if its process knows of a success in the
 // period that starts so much later.
 func Decided(every, ahead time.Duration) Status {
