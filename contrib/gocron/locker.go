@@ -54,7 +54,7 @@ func NewLocker(n *node.Node, cfg once.Config) *Locker {
 // the name of the job. Its errors are ErrSkipped and those of once.Job.Begin; gocron hands them to
 // its listener AfterLockError, and skips the job.
 func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
-	job, err := l.job(name)
+	job, err := l.job(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +81,13 @@ type watched struct {
 func derives(cfg once.Config) bool { return cfg.Every == 0 && cfg.Offset == 0 && cfg.Schedule == nil }
 
 // job is the job of a name, the same one as long as its schedule is.
-func (l *Locker) job(name string) (*once.Job, error) {
+func (l *Locker) job(ctx context.Context, name string) (*once.Job, error) {
 	l.mu.Lock()
 	scheduler, known, cfg := l.scheduler, l.jobs[name], l.cfg
 	l.mu.Unlock()
 	var schedule gocron.JobSchedule
 	if derives(cfg) && scheduler != nil {
-		found, s, err := derived(scheduler, name)
+		found, s, err := derived(ctx, scheduler, name)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package berthgocron
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,8 +30,16 @@ func (l *Locker) Watch(scheduler gocron.Scheduler) {
 }
 
 // derived are the periods of a job of the scheduler.
-func derived(scheduler gocron.Scheduler, name string) (once.Config, gocron.JobSchedule, error) {
-	jobs := slices.DeleteFunc(scheduler.Jobs(), func(j gocron.Job) bool { return j.Name() != name })
+func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once.Config, gocron.JobSchedule, error) {
+	found := make(chan []gocron.Job, 1)
+	go func() { found <- scheduler.Jobs() }() // a scheduler that stops waits for this call, and does not answer before
+	var jobs []gocron.Job
+	select {
+	case jobs = <-found:
+	case <-ctx.Done():
+		return once.Config{}, nil, context.Cause(ctx)
+	}
+	jobs = slices.DeleteFunc(jobs, func(j gocron.Job) bool { return j.Name() != name })
 	if len(jobs) != 1 {
 		return once.Config{}, nil, berth.Invalid("name", "the scheduler has %d jobs of the name %q: give each a name of its own", len(jobs), name)
 	}
@@ -43,7 +52,7 @@ func derived(scheduler gocron.Scheduler, name string) (once.Config, gocron.JobSc
 		return cfg, nil, err
 	}
 	for _, run := range runs {
-		if s := cfg.Schedule; s != nil && !s.Next(run.Add(-1)).Equal(run) {
+		if s := cfg.Schedule; s != nil && !run.IsZero() && !s.Next(run.Add(-1)).Equal(run) {
 			return cfg, nil, berth.Invalid("Schedule", "the job %q runs at %s, which its schedule does not say: give the Locker Every or Schedule", name, run)
 		}
 	}
