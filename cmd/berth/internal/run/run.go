@@ -300,7 +300,7 @@ var flagGroups = []struct{ heading, flags string }{
 	{"Semaphore", "capacity weight"},
 	{"Lock", "access conflict"},
 	{"Pool", "bind bind-for bind-wait resource quoted cooldown"},
-	{"Once", "every offset attempts retry-after strict"},
+	{"Once", "every offset daily weekly monthly zone attempts retry-after strict"},
 	{"Waiting", "wait try priority quiet"},
 	{"Holding", "lease no-renew max-hold grace on-wanted owner meta pass-redis-env"},
 }
