@@ -61,7 +61,8 @@ func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once
 
 // periods are those of a schedule of which one firing is known, and by it the location of the scheduler.
 func periods(schedule gocron.JobSchedule, run time.Time) (once.Config, error) {
-	days, interval := calendar{zone: run.Location()}, uint(1)
+	var interval uint
+	days := calendar{zone: run.Location()}
 	switch s := schedule.(type) {
 	case gocron.DurationJobSchedule:
 		return every(s.Duration, run), nil

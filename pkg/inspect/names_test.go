@@ -124,10 +124,10 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		run := func(start int, outcome string) string {
 			return fmt.Sprintf("%d %d 7 1 %d %d 0 0 %s node 1:a", start, start+100, start+1, start+20, outcome)
 		}
-		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"))
-		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"))
-		keep("runs", "fmt", "1", "run", run(900, "begun"))
-		keep("never", "fmt", "1", "run", run(900, "failed"))
+		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"), "due", "700")
+		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"), "due", "700")
+		keep("runs", "fmt", "1", "run", run(900, "begun"), "due", "1100")
+		keep("never", "fmt", "1", "run", run(900, "failed"), "due", "x")
 		keep("newer", "fmt", "2")
 		keep("empty", "fmt", "1")
 		keep("damaged", "fmt", "1", "run", "x")
@@ -157,7 +157,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 			"done":  {Success: at(520), Due: at(700), Every: 100 * ms},
 			"fails": {Success: at(520), Due: at(700), Every: 100 * ms, Failed: true},
 			"runs":  {Due: at(1100), Every: 100 * ms},
-			"never": {Due: at(1000), Every: 100 * ms, Failed: true},
+			"never": {Every: 100 * ms, Failed: true},
 			"newer": nil, "damaged": nil, "foreign": nil,
 		}, got)
 		slices.Sort(bad)
