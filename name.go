@@ -154,7 +154,7 @@ type RunsInfo struct {
 	// Due is by when the next run is due: at the end of the period after that of Success. Without a Success it is the end of
 	// the period of the run that began last, or of the period after that while the run goes on.
 	Due time.Time `json:"due"`
-	// Every is the length of a period.
+	// Every is the length of the period of Success, or else of the run that began last.
 	Every time.Duration `json:"everyMs"`
 	// Outcome is the once.Outcome of the run that began last, "" where none is known; Begun and Ended are when it was, Ended zero
 	// unless the run has ended, and Label is that of the process. Fence is that of the run's hold.

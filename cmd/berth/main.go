@@ -6,6 +6,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // the zones of --zone are the same on all machines
 
 	"github.com/berth-go/berth/cmd/berth/internal/commands"
 )

@@ -32,15 +32,16 @@ func ExampleJob() {
 			panic(err)
 		}
 		defer func() { _ = n.Close(context.Background()) }()
-		digest := once.New(n, "digest", once.Around(24*time.Hour, 2*time.Hour))
-		c := cron.New(cron.WithLocation(time.UTC))
-		id, err := c.AddJob("0 2 * * *", berthcron.Job(digest, cron.DefaultLogger, func(ctx context.Context, run *once.Run) error {
-			fmt.Println("digest: attempt", run.Attempt())
-			return ctx.Err()
-		}))
+		nightly, err := cron.ParseStandard("0 2 * * *")
 		if err != nil {
 			panic(err)
 		}
+		c := cron.New(cron.WithLocation(time.UTC))
+		digest := once.New(n, "digest", berthcron.Around(nightly, c.Location()))
+		id := c.Schedule(nightly, berthcron.Job(digest, cron.DefaultLogger, func(ctx context.Context, run *once.Run) error {
+			fmt.Println("digest: attempt", run.Attempt())
+			return ctx.Err()
+		}))
 		c.Start()
 		defer func() { <-c.Stop().Done() }()
 
@@ -69,11 +70,11 @@ func ExampleWrapper() {
 	defer func() { _ = n.Close(context.Background()) }()
 
 	logger := cron.DefaultLogger
-	daily := berthcron.Wrapper(once.New(n, "digest", once.Around(24*time.Hour, 2*time.Hour)), logger)
-	chain := cron.NewChain(cron.Recover(logger), daily)
-	digest := chain.Then(cron.FuncJob(func() { fmt.Println("digest") }))
-	digest.Run()
-	digest.Run() // on the next replica
+	for range 2 { // each would be a process
+		daily := berthcron.Wrapper(once.New(n, "digest", once.Daily("02:00", "")), logger)
+		chain := cron.NewChain(cron.Recover(logger), daily)
+		chain.Then(cron.FuncJob(func() { fmt.Println("digest") })).Run()
+	}
 	// Output:
 	// digest
 }

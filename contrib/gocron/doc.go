@@ -1,9 +1,10 @@
 // Package berthgocron has a locker and an elector for gocron, over Berth.
 //
 //	n, err := node.New(redis, node.Config{})
-//	locker := berthgocron.NewLocker(n, once.Around(time.Hour, 0))
+//	locker := berthgocron.NewLocker(n, once.Config{})
 //	_, err = n.Check(ctx) // also of what the locker was made with
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+//	locker.Watch(s)
 //	_, err = s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(digest),
 //		gocron.WithName("digest"),
 //		gocron.WithEventListeners(gocron.AfterJobRunsWithError(locker.Failed)))
@@ -18,32 +19,21 @@
 //
 // # When jobs fire
 //
-// The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
-// middle of a period for the moment of firing, by the Config of [once.Around]: a question up to half of every earlier
-// or later, by the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor
-// skip one. So the period of a run begins half of every before the firing: the moment of the firing itself, the same
-// in each attempt, is run.Period().Start.Add(every / 2).
+// The replicas' clocks are apart, so for one firing they ask at different moments. A Locker that watches the scheduler
+// has the periods of a job lie around the firings of its schedule: from halfway after the firing before to halfway to the next
+// one. A question up to half of that distance earlier or later, by the server's clock, belongs to the same firing. Then clocks
+// that are apart neither double a run nor skip one. So the period of a run begins before the firing. See [Locker.Watch]
+// for the schedules from which no periods can be derived.
 //
-// So every firing must be at a multiple of every after 1970-01-01 00:00 UTC, plus at:
+// By [once.Around](every, at) the periods are of one length, and every firing must be at a multiple of every after 1970-01-01
+// 00:00 UTC, plus at. An every that is too long skips firings. With a shorter one than the schedule's, periods
+// between two firings may count as missed, and as overdue for the alert BerthRunOverdue.
 //
-//	schedule                              every        at
-//	"*/5 * * * *"                         5 min        0
-//	"0 * * * *"                           1 h          0
-//	"30 * * * *"                          1 h          30 min
-//	"0 2 * * *", in UTC                   24 h         2 h
-//	"0 2 * * 1", a Monday, in UTC         168 h        98 h (the week begins on Thursday)
-//	any other of five fields, at most     1 min        0
+// Two firings of a process that fall into one period are told, if nothing runs for the second one: by the error of Lock, and
+// by an event of kind fired_twice, which the node logs.
 //
-// Take the longest every that fits: it forgives the most, and package once tells by its events
-// which periods were missed. With a shorter every than the schedule's, periods between two firings
-// may count as missed, and as overdue for the alert BerthRunOverdue, and once.Job.Last forgets a run
-// after two periods. An every that is too long skips firings. A daily job in a time zone with summer
-// time moves by an hour, which a period of a day forgives.
-//
-// A gocron.DurationJob fires at a distance from the start of its process: each replica at moments of
-// its own. Then there is one run in each period, by whoever asks first, but a firing that is
-// close to the end of a period may be counted for the next. Give such a job the same moments
-// everywhere by gocron.WithStartAt, or take a gocron.CronJob.
+// A gocron.DurationJob fires at a distance from the start of its process: each replica at moments of its own, unless
+// gocron.WithStartAt gives all the same start. Then there is one run in each period, by whoever asks first.
 //
 // A job that is not done when its period begins, because no replica ran, is not made up for
 // later: gocron asks only when it fires.

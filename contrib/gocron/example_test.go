@@ -35,20 +35,20 @@ func ExampleNewLocker() {
 			panic(err)
 		}
 		defer func() { _ = n.Close(context.Background()) }()
-		const every = 365 * 24 * time.Hour
-		locker := berthgocron.NewLocker(n, once.Around(every, 0))
+		locker := berthgocron.NewLocker(n, once.Config{})
 		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 		if err != nil {
 			panic(err)
 		}
 		defer func() { _ = s.Shutdown() }()
+		locker.Watch(s)
 		skipped := func(_ uuid.UUID, name string, err error) {
 			if errors.Is(err, berthgocron.ErrSkipped) {
 				told <- name + " is skipped"
 			}
 		}
 		_, err = s.NewJob(
-			gocron.DurationJob(every),
+			gocron.DurationJob(365*24*time.Hour),
 			gocron.NewTask(func() { told <- "digest runs" }),
 			gocron.WithName("digest"),
 			gocron.WithStartAt(gocron.WithStartImmediately()), // for the example

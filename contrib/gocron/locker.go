@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
@@ -24,34 +26,44 @@ type Locker struct {
 	n   *node.Node
 	cfg once.Config
 
-	mu       sync.Mutex
-	jobs     map[string]*once.Job   // guarded by mu: by the name of the job
-	runs     map[string][]*once.Run // guarded by mu: what this process runs, by the name of the job, in order
-	failures map[string]error       // guarded by mu: by the name of the job, for its run that is unlocked next
+	mu        sync.Mutex
+	scheduler gocron.Scheduler       // guarded by mu: that it watches, nil for none
+	jobs      map[string]*watched    // guarded by mu: by the name of the job
+	runs      map[string][]*once.Run // guarded by mu: what this process runs, by the name of the job, in order
+	failures  map[string]error       // guarded by mu: by the name of the job, for its run that is unlocked next
 }
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker for jobs that fire at the same moments: cfg is that of once.Around for these
-// moments, the same in all replicas. With other periods clocks that are apart may double a run, or skip one. Jobs that
-// fire at other moments need a Locker of their own: see gocron.WithDistributedJobLocker. The node stays the
+// NewLocker returns a Locker whose jobs have the periods that Watch derives. If cfg says Every, as that of once.Around, or Schedule,
+// these are the periods, and the jobs must fire at their middle, in all replicas: with other
+// periods clocks that are apart may double a run, or skip one. Jobs that fire at other moments need a Locker of
+// their own then: see gocron.WithDistributedJobLocker. The node stays the
 // caller's: close it after the scheduler. NewLocker does no I/O. What is wrong with its arguments Lock returns, as a
 // *berth.ConfigError, and Check of the node too.
 func NewLocker(n *node.Node, cfg once.Config) *Locker {
-	once.New(n, "of a Locker", cfg) // runs never: Check has what is wrong with cfg before there is a job
-	return &Locker{n: n, cfg: cfg, jobs: map[string]*once.Job{}, runs: map[string][]*once.Run{}, failures: map[string]error{}}
+	usable := cfg
+	if derives(cfg) {
+		usable.Every = time.Hour
+	}
+	once.New(n, "of a Locker", usable) // runs never: Check has what is wrong with cfg before there is a job
+	return &Locker{n: n, cfg: cfg, jobs: map[string]*watched{}, runs: map[string][]*once.Run{}, failures: map[string]error{}}
 }
 
 // Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with
 // the name of the job. Its errors are ErrSkipped and those of once.Job.Begin; gocron hands them to
 // its listener AfterLockError, and skips the job.
 func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
-	run, result, err := l.job(name).Begin(ctx)
+	job, err := l.job(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	run, result, err := job.Begin(once.Firing(ctx))
 	if err != nil {
 		return nil, err
 	}
 	if run == nil {
-		return nil, fmt.Errorf("%w: %q of %s is %s", ErrSkipped, name, result.Period, result.Status)
+		return nil, fmt.Errorf("%w: %q of %s: %s", ErrSkipped, name, result.Period, result.Status)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,14 +71,35 @@ func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
 	return &held{l, run}, nil
 }
 
-// job is the job of a name, always the same one.
-func (l *Locker) job(name string) *once.Job {
+// watched is a job with the schedule that its periods are derived from, nil for none.
+type watched struct {
+	*once.Job
+	schedule gocron.JobSchedule
+}
+
+// derives says whether a Config leaves the periods to Watch.
+func derives(cfg once.Config) bool { return cfg.Every == 0 && cfg.Offset == 0 && cfg.Schedule == nil }
+
+// job is the job of a name, the same one as long as its schedule is.
+func (l *Locker) job(ctx context.Context, name string) (*once.Job, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.jobs[name] == nil {
-		l.jobs[name] = once.New(l.n, name, l.cfg)
+	scheduler, known, cfg := l.scheduler, l.jobs[name], l.cfg
+	l.mu.Unlock()
+	var schedule gocron.JobSchedule
+	if derives(cfg) && scheduler != nil {
+		found, s, err := derived(ctx, scheduler, name)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Every, cfg.Offset, cfg.Schedule, schedule = found.Every, found.Offset, found.Schedule, s
 	}
-	return l.jobs[name]
+	if known == nil || !reflect.DeepEqual(known.schedule, schedule) {
+		known = &watched{once.New(l.n, name, cfg), schedule}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.jobs[name] = known
+	}
+	return known.Job, nil
 }
 
 // Failed notes that the job has failed, so that its run does not count as a success: the run of the job that

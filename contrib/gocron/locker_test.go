@@ -105,10 +105,10 @@ func TestWhoSkipsAJobSaysWhy(t *testing.T) {
 		require.NoError(t, err)
 		_, err = there.Lock(t.Context(), digest)
 		require.ErrorIs(t, err, berthgocron.ErrSkipped)
-		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z is running`)
+		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z: running`)
 		require.NoError(t, lock.Unlock(t.Context()))
-		_, err = there.Lock(t.Context(), digest)
-		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z is done`)
+		_, err = w.locker(hourly).Lock(t.Context(), digest)
+		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z: done`)
 		_, err = there.Lock(t.Context(), "{}")
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
@@ -244,7 +244,7 @@ func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 func TestLockSaysWhatCannotBeAndCheckOfTheNodeDoesBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for field, cfg := range map[string]once.Config{
-			"Every":    {},
+			"Every":    once.Around(-time.Hour, 0),
 			"Offset":   once.Around(time.Hour, 1),
 			"Attempts": attempts(-1),
 		} {

@@ -101,7 +101,7 @@ func (t *turn) runs() (*berth.RunsInfo, error) {
 		return nil, p.err
 	}
 	runs, err := state.ParseRuns(t.name, values)
-	if err != nil || runs == (state.Runs{}) {
+	if err != nil || runs.Run == nil && runs.Success == nil {
 		return nil, err
 	}
 	return runsOf(&runs), nil
@@ -115,15 +115,11 @@ func runsOf(r *state.Runs) *berth.RunsInfo {
 			found.Ended = state.Instant(run.Ended)
 		}
 	}
-	of, more := r.Run, int64(0)
-	switch {
-	case r.Success != nil:
-		of, more, found.Success = r.Success, 1, state.Instant(r.Success.Ended)
-	case r.Run.Outcome == state.RunBegun:
-		more = 1
+	of := r.Run
+	if r.Success != nil {
+		of, found.Success = r.Success, state.Instant(r.Success.Ended)
 	}
-	every := of.Over - of.Start
-	found.Due, found.Every = state.Instant(of.Over+more*every), state.Millis(every)
+	found.Due, found.Every = state.Instant(r.Due), state.Millis(of.Over-of.Start)
 	return &found
 }
 

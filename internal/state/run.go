@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/berth-go/berth"
@@ -40,11 +41,15 @@ func ParseRun(text string) (*Run, error) {
 	return nil, fmt.Errorf("berth: what is kept of a run, %q, is %w: it cannot be read", Brief(text), ErrDamaged)
 }
 
-// Runs are what is kept of a name: the run that began last, and the newest that succeeded; nil for none.
-type Runs struct{ Run, Success *Run }
+// Runs are what is kept of a name: the run that began last, and the newest that succeeded; nil for none. Due is when the next
+// one is due, 0 where that is not kept.
+type Runs struct {
+	Run, Success *Run
+	Due          int64
+}
 
 // RunsFields are the fields of the hash that ParseRuns reads.
-var RunsFields = []string{"fmt", "run", "success"}
+var RunsFields = []string{"fmt", "run", "success", "due"}
 
 // newestRuns is the number of the form of runs; see scripts/once/open.lua.
 const newestRuns = "1"
@@ -60,6 +65,8 @@ func ParseRuns(name string, values []string) (r Runs, err error) {
 	if r.Success, err = ParseRun(values[2]); err != nil {
 		return Runs{}, err
 	}
+	r.Due, _ = strconv.ParseInt(values[3], 10, 64)
+	r.Due = min(max(r.Due, 0), Forever)
 	return r, nil
 }
 

@@ -126,11 +126,11 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		run := func(start int, outcome string) string {
 			return fmt.Sprintf("%d %d 7 1 %d %d 0 0 %s node 1:a", start, start+100, start+1, start+20, outcome)
 		}
-		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"))
-		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"))
-		keep("runs", "fmt", "1", "run", run(900, "begun"))
-		keep("goes on", "fmt", "1", "run", strings.Replace(run(900, "begun"), " 7 ", fmt.Sprintf(" %d ", fence), 1))
-		keep("never", "fmt", "1", "run", run(900, "failed"))
+		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"), "due", "700")
+		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"), "due", "700")
+		keep("runs", "fmt", "1", "run", run(900, "begun"), "due", "1100")
+		keep("goes on", "fmt", "1", "run", strings.Replace(run(900, "begun"), " 7 ", fmt.Sprintf(" %d ", fence), 1), "due", "1100")
+		keep("never", "fmt", "1", "run", run(900, "failed"), "due", "x")
 		keep("newer", "fmt", "2")
 		keep("empty", "fmt", "1")
 		keep("damaged", "fmt", "1", "run", "x")
@@ -161,7 +161,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 			"fails":   {Success: at(520), Due: at(700), Every: 100 * ms, Outcome: "failed", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
 			"runs":    {Due: at(1100), Every: 100 * ms, Outcome: "begun", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
 			"goes on": {Due: at(1100), Every: 100 * ms, Outcome: "begun", Begun: at(901), Ended: at(920), Label: "a", Fence: fence, GoesOn: true},
-			"never":   {Due: at(1000), Every: 100 * ms, Outcome: "failed", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
+			"never":   {Every: 100 * ms, Outcome: "failed", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
 			"newer":   nil, "damaged": nil, "foreign": nil,
 		}, got)
 		slices.Sort(bad)

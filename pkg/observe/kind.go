@@ -249,7 +249,7 @@ const (
 // What pools of resources and runs of a period have.
 const (
 	// SettingsDiffer: this process says other settings of the pool than the stored ones, which
-	// count, or has found its period done by a run with another Every or Offset. Detail names the fields with
+	// count, or has found its period done by a run with another Every, Offset or Schedule. Detail names the fields with
 	// both values. It is sent once for each change of what is stored; of runs once in a period.
 	// Fills: Detail. Level: warn.
 	SettingsDiffer Kind = "settings_differ"
@@ -326,6 +326,10 @@ const (
 	// them again if this one dies or is stopped.
 	// Fills: Fence, Count, Detail. Level: warn.
 	Missed Kind = "missed"
+	// FiredTwice: two firings of this process fell into one period, and nothing ran for the second one. The period is
+	// longer than the schedule allows, or a clock went back.
+	// Fills: Detail. Level: warn.
+	FiredTwice Kind = "fired_twice"
 )
 
 // What only package leader sends. Primitive is "lock", as of the other events of its locks.

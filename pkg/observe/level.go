@@ -19,7 +19,7 @@ func Kinds() []Kind {
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
 		[]Kind{SettingsDiffer},
 		[]Kind{Rested, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
-		[]Kind{Ran, RunFailed, RunStopped, NotBegun, Missed},
+		[]Kind{Ran, RunFailed, RunStopped, NotBegun, Missed, FiredTwice},
 		[]Kind{TermBegan, TermEnded},
 		[]Kind{Acted},
 	)
@@ -38,7 +38,7 @@ func (k Kind) Level() slog.Level {
 	case RenewRefused:
 		return slog.LevelError
 	case Failed, Unavailable, ConnectionsBroken, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
-		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, Panicked, RunFailed, NotBegun, Missed:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, Panicked, RunFailed, NotBegun, Missed, FiredTwice:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Heartbeat, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,

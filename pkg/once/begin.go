@@ -24,16 +24,19 @@ const (
 	Ran Status = "ran"
 	// Done: the period was done already, or while the call waited.
 	Done Status = "done"
+	// FiredTwice: nothing ran for this call, and an earlier Firing of this process was for the same period: two firings
+	// of a schedule fall into one.
+	FiredTwice Status = "fired_twice"
 	// Running: somebody else runs the period, and the call did not wait; or another call has taken
 	// the lock from it.
 	Running Status = "running"
-	// Resting: the last run of the period has failed, its RetryAfter is not over, and the call did not
+	// HasFailed: the last run of the period has failed, its RetryAfter is not over, and the call did not
 	// wait.
-	Resting Status = "resting"
+	HasFailed Status = "failed"
 )
 
 // Result is what came of a call: its status, and the run that it is about. Of Done that is the run
-// that succeeded, of Running the one that goes on, as far as it is known, and of Resting and ErrUsedUp
+// that succeeded, of Running the one that goes on, as far as it is known, and of HasFailed and ErrUsedUp
 // the last one. Period is always filled where the server could be asked.
 type Result struct {
 	Status Status `json:"status"`
@@ -42,13 +45,15 @@ type Result struct {
 
 // call is one Begin, Do, or turn of Run.
 type call struct {
-	j *Job
-	Config
-	period Period
-	over   time.Duration // by the node's clock, when the period is over for sure; 0 while none is known
-	asked  time.Duration // by the node's clock, when the call came
-	last   Last          // as the call has seen it
-	known  time.Time     // the newest period that the process knows to be done starts then
+	j      *Job
+	Config // Every is how long its period is, also by a Schedule
+	span
+	over     time.Duration // by the node's clock, when the period is over for sure; 0 while none is known
+	fires    time.Duration // by the node's clock, when the moment of the period is
+	punctual bool          // it begins at the moment, and not before
+	asked    time.Duration // by the node's clock, when the call came
+	last     Last          // as the call has seen it
+	known    time.Time     // the newest period that the process knows to be done starts then
 }
 
 // call is a call that goes by these options.
@@ -56,8 +61,28 @@ func (j *Job) call(cfg Config) (*call, error) {
 	if j.bad != nil {
 		return nil, j.bad
 	}
-	return &call{j: j, Config: cfg.complete(), asked: j.p.Clock.Now()}, nil
+	q := &call{j: j, Config: cfg, asked: j.p.Clock.Now()}
+	err := q.fix(time.Now()) // what is as long as a period goes by this one until the server has said its time
+	q.span = span{}
+	return q, err
 }
+
+// fix fixes the period.
+func (q *call) fix(now time.Time) (err error) {
+	if q.span, err = q.at(now); err != nil {
+		return err
+	}
+	cfg := q.j.cfg
+	cfg.Wait, cfg.Every = q.Wait, q.period.length()
+	q.Config = cfg.complete()
+	return nil
+}
+
+type firing struct{}
+
+// Firing marks the calls that are made with a context as firings of a scheduler. If two of a process fall into one
+// period, and nothing runs for the second, its status is FiredTwice, and an event of that kind is sent.
+func Firing(ctx context.Context) context.Context { return context.WithValue(ctx, firing{}, true) }
 
 // Begin begins a run of the period that it is now by the server's clock. It is for callers who cannot
 // hand over a function; Do is safer. The returned Run must be ended. Its hold renews by itself.
@@ -98,13 +123,17 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 			return nil, Result{Info: Info{Period: q.period}}, err
 		}
 		if result, err := q.decided(); err != nil || result.Status != "" {
-			q.compare(ctx, result)
-			return nil, result, err
+			return nil, q.compare(ctx, result), err
+		}
+		if q.punctual && q.fires > q.j.p.Clock.Now() {
+			if q.j.sleep(ctx, q.fires); ctx.Err() != nil {
+				return nil, Result{Info: Info{Period: q.period}}, q.left(ctx)
+			}
+			continue
 		}
 		d := q.try(ctx)
-		if d.result.Status != Resting || !q.Wait {
-			q.compare(ctx, d.result)
-			return d.run, d.result, d.err
+		if d.result.Status != HasFailed || !q.Wait {
+			return d.run, q.compare(ctx, d.result), d.err
 		}
 		if q.j.sleep(ctx, q.j.p.Clock.Now()+d.rest); ctx.Err() != nil {
 			return nil, Result{Info: Info{Period: q.period}}, q.left(ctx)
@@ -117,7 +146,7 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 func (q *call) decided() (Result, error) {
 	ahead := q.known.Sub(q.period.Start) // the server has lost that, or its clock was put back
 	switch s, r := q.last.Success, q.last.Run; {
-	case s != nil && s.Period.overlaps(q.period):
+	case s != nil && q.overlaps(s.Period, q.period):
 		return Result{Done, *s}, nil
 	case ahead >= 0 && ahead <= q.Every+slack:
 		return Result{Done, Info{Period: q.period}}, nil
@@ -127,23 +156,39 @@ func (q *call) decided() (Result, error) {
 	return Result{}, nil
 }
 
-// compare tells of a period that was done by a run with other settings than this call's, once in the period.
-func (q *call) compare(ctx context.Context, result Result) {
-	every := result.Period.End.Sub(result.Period.Start)
-	if result.Status != Done || result.Fence == 0 || every <= 0 {
-		return
+// compare tells of a period that was done by a run with other settings than this call's, once in the period, and of a
+// second firing in the period.
+func (q *call) compare(ctx context.Context, result Result) Result {
+	if differ := q.differs(result); differ != "" && q.j.differs(q.over) {
+		q.j.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.j.name, Detail: differ})
 	}
-	var differ []string
-	if every != q.Every {
-		differ = append(differ, fmt.Sprintf("Every %s, stored %s", q.Every, every))
+	if ctx.Value(firing{}) != nil && q.j.firedIn(q.period) && result.Status != "" && result.Status != Ran {
+		result.Status = FiredTwice
+		q.j.tell.Send(observe.Event{Kind: observe.FiredTwice, Context: ctx, Name: q.j.name, Detail: q.period.String()})
 	}
-	offset := time.Duration(result.Period.Start.UnixMilli()%every.Milliseconds()) * time.Millisecond
-	if offset != q.Offset {
-		differ = append(differ, fmt.Sprintf("Offset %s, stored %s", q.Offset, offset))
+	return result
+}
+
+// differs says in what the settings of the run that has done the period differ from this call's; "" for nothing.
+func (q *call) differs(result Result) string {
+	stored := result.Period
+	if every := stored.length(); result.Status != Done || result.Fence == 0 || every <= 0 {
+		return ""
+	} else if q.Schedule == nil {
+		var differ []string
+		if every != q.Every {
+			differ = append(differ, fmt.Sprintf("Every %s, stored %s", q.Every, every))
+		}
+		offset := time.Duration(stored.Start.UnixMilli()%every.Milliseconds()) * time.Millisecond
+		if offset != q.Offset {
+			differ = append(differ, fmt.Sprintf("Offset %s, stored %s", q.Offset, offset))
+		}
+		return strings.Join(differ, "; ")
 	}
-	if len(differ) > 0 && q.j.differs(q.over) {
-		q.j.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.j.name, Detail: strings.Join(differ, "; ")})
+	if own, err := q.at(stored.Start); err != nil || own.period != stored {
+		return fmt.Sprintf("Schedule %s to %s, stored %s to %s", q.period, Period{Start: q.period.End}, stored, Period{Start: stored.End})
 	}
+	return ""
 }
 
 // slack is by how much more than a period the server's clock may go back before what lies ahead counts
@@ -163,7 +208,7 @@ func (q *call) left(ctx context.Context) error {
 type decision struct {
 	run    *Run
 	result Result
-	rest   time.Duration // of Resting: for how long yet
+	rest   time.Duration // of HasFailed: for how long yet
 	err    error
 }
 
@@ -217,10 +262,14 @@ func (q *call) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at, clock := time.UnixMilli(now), q.j.p.Clock.Now()
 	if q.last = last; q.over == 0 {
-		q.period = q.at(now)
-		q.over = q.j.p.Clock.Now() + q.period.End.Sub(time.UnixMilli(now))
+		if err := q.fix(at); err != nil {
+			return err
+		}
+		q.over = clock + q.period.End.Sub(at)
 	}
+	q.fires = clock + q.moment.Sub(at)
 	return nil
 }
 
@@ -260,7 +309,7 @@ func (q *call) seen(status string, info Info) (Result, error) {
 	case statusDone:
 		return Result{Done, info}, nil
 	case statusFailed:
-		return Result{Resting, info}, nil
+		return Result{HasFailed, info}, nil
 	}
 	return Result{Info: info}, fmt.Errorf("%w: %d of %d for %s of %q: %s", ErrUsedUp, info.Attempt, q.Attempts, q.period, q.j.name,
 		cmp.Or(info.Error, "the process of the last one died"))

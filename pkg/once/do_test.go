@@ -97,7 +97,7 @@ func TestAfterAFailureNobodyBeginsUntilItsRetryAfterIsOver(t *testing.T) {
 			a, b, next := w.node(), w.node(), once.Config{Every: c.cfg.Every}
 			a.ran(c.cfg, errMine)
 			failed := w.Now()
-			require.Equal(t, "my own reason", b.finds(next, once.Resting).Error)
+			require.Equal(t, "my own reason", b.finds(next, once.HasFailed).Error)
 			wait := b.start(t.Context(), waiting(next), takes(0, nil))
 			w.Until(failed + c.rest - ms)
 			require.True(t, wait.Pending())

@@ -42,9 +42,20 @@
 // The outcome is kept before the lock is released. While the server does not answer, the lock stays
 // held, and the outcome is told again.
 //
+// # Moments
+//
+// With a [Schedule], as [Daily] gives it, a period lies around each moment at which the job fires, and reaches halfway to the
+// moments beside. Its process knows the moments, and the server's clock says which period it is; the server is told when the period
+// starts and ends, and when the two after it end, for lengths differ. Job.Run begins at the moment, or as soon as it can up to the end of
+// the period; a call of Do or Begin is for the moment that is nearest, before or after.
+//
+// Processes whose schedules differ, as during a deploy, or whose zones come from other releases of the data, share a moment where
+// each of two periods reaches the other's middle: what one has done the other does not do again. A period that starts later
+// is done for all earlier ones, as below: of a job Every hour and Daily, the day may never run. The event settings_differ tells it.
+//
 // # Settings
 //
-// All processes give a name the same Every, Offset and Attempts. During a deploy that changes them each call
+// All processes give a name the same Every and Offset, or Schedule, and the same Attempts. During a deploy that changes them each call
 // goes by its own: what is done for a period that starts later is done for all earlier ones, and with another Offset
 // what is done for a period is done for those that it reaches into. So a new Offset skips up to a
 // period, and runs nothing twice. A call whose period was done by other settings sends an event of kind

@@ -32,6 +32,7 @@ type Job struct {
 	idle   chan struct{} // closed when the job is closed and there are none
 	active int           // guarded by mu: runs and calls, which Close of the node ends
 	leave  func()        // guarded by mu: it need not any more; of active
+	fired  Period        // guarded by mu: that of the newest Firing
 	told   time.Duration // guarded by mu: until when it has been told that settings differ, by the node's clock
 }
 
@@ -127,6 +128,15 @@ func (j *Job) differs(until time.Duration) bool {
 	}
 	j.told = until
 	return true
+}
+
+// firedIn says whether the last firing was for the same period as this one.
+func (j *Job) firedIn(p Period) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	again := j.fired == p
+	j.fired = p
+	return again
 }
 
 // Last says what is known of the runs of the job: of the one that began last, and of the newest that

@@ -13,7 +13,7 @@ import (
 
 // Run runs f once in each period, over all processes that call Run or Do for the name, until ctx ends
 // or the job or the node is closed. It is Do with Wait again and again: as soon as a period starts by the
-// server's clock the callers stand in line, one runs f, and the others wait for the outcome. If f
+// server's clock, or at its moment if there is a Schedule, the callers stand in line, one runs f, and the others wait for the outcome. If f
 // fails, all wait for Config.RetryAfter, and then the first in line runs it. What goes wrong is an
 // event and no error, of kind run_failed, or not_begun where Run could not begin: Run goes on also where
 // the server does not answer, or refuses.
@@ -42,7 +42,7 @@ func (j *Job) Run(ctx context.Context, f Func) error {
 		if err != nil {
 			return err
 		}
-		q.known = known
+		q.known, q.punctual = known, true
 		run, result, err := q.do(ctx, f)
 		if run != nil && run.unkept() {
 			unkept = run

@@ -151,7 +151,7 @@ func TestALateCopyOfABeginThatBeganNothingUsesUpOneAttempt(t *testing.T) {
 			r, err := n.job(hourly).Do(t.Context(), never(t))
 			if row == "answered" {
 				require.NoError(t, err)
-				require.Equal(t, once.Resting, r.Status)
+				require.Equal(t, once.HasFailed, r.Status)
 			} else {
 				require.ErrorIs(t, err, berth.ErrUnavailable)
 				require.Greater(t, copies, 1)

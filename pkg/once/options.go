@@ -16,21 +16,23 @@ const (
 )
 
 // Config says what the periods of a job are, and how a call goes about one. All processes give a name the
-// same Every, Offset and Attempts: each goes by its own.
+// same Every and Offset or Schedule, and the same Attempts: each goes by its own.
 type Config struct {
-	// Every is how long a period is: whole milliseconds, from 20 ms to 8784 h, a leap year. It must
+	// Every is how long a period is: whole milliseconds, from 20 ms to 8784 h, a leap year. It or Schedule must
 	// be given. Make it much longer than a call to the server takes.
 	Every time.Duration
 	// Offset moves the periods: each starts at a multiple of Every after 1970-01-01 00:00 UTC, plus
 	// Offset. Days begin at midnight UTC, weeks on a Thursday. Whole milliseconds, from 0 to below
 	// Every. Default 0.
 	Offset time.Duration
+	// Schedule has the periods lie around its moments, in place of Every and Offset. Daily, Weekly and Monthly return one.
+	Schedule Schedule
 	// Attempts is how often a period is begun at most, by all processes together: 1 to 1,000,000. A
 	// run whose process died counts; one that its own process stopped does not. Default 3.
 	Attempts int
 	// RetryAfter is how long nobody begins again after this call's run has failed, while attempts are
 	// left: whole milliseconds, at most 8784 h. After a death, and after a stop, the next may begin at
-	// once. Default with Wait, and of Run, a tenth of Every, at most 1 min; else none.
+	// once. Default with Wait, and of Run, a tenth of a period, at most 1 min; else none.
 	RetryAfter time.Duration
 	// Wait has a call stand in line while somebody else runs the period, up to the end of the
 	// period. So it returns when the period is done, or takes over when that run has failed or its
@@ -77,7 +79,7 @@ func Around(every, at time.Duration) Config {
 // Validate returns a *berth.ConfigError for the first value that cannot be, as each call of a Job does.
 func (c Config) Validate() error {
 	c = c.complete()
-	return cmp.Or(c.validate(), c.validateLock())
+	return cmp.Or(c.validatePeriods(), c.validateRuns(), c.validateLock())
 }
 
 // validateLock looks at the options of the lock.
@@ -99,8 +101,17 @@ func (c Config) complete() Config {
 	return c
 }
 
-func (c *Config) validate() error {
+// validatePeriods looks at what says what a period is.
+func (c *Config) validatePeriods() error {
+	days, _ := c.Schedule.(*calendar)
 	switch {
+	case days != nil && days.err != nil:
+		return days.err
+	case c.Schedule != nil && (c.Every != 0 || c.Offset != 0):
+		return berth.Invalid("Schedule", "it is given beside Every or Offset")
+	case c.Schedule != nil:
+		_, err := c.at(time.Now()) // whether there is a period; a call goes by the server's clock
+		return err
 	case c.Every == 0:
 		return berth.Invalid("Every", "it must be given: how long a period is")
 	case c.Every > maxEvery:
@@ -117,6 +128,13 @@ func (c *Config) validate() error {
 		return berth.Invalid("Every", "%s is below %s", c.Every, settings.MinLease)
 	case c.Offset >= c.Every:
 		return berth.Invalid("Offset", "%s is not below Every, %s", c.Offset, c.Every)
+	}
+	return nil
+}
+
+// validateRuns looks at how often a period is begun.
+func (c *Config) validateRuns() error {
+	switch {
 	case c.Attempts < 1 || c.Attempts > maxAttempts:
 		return berth.Invalid("Attempts", "%d is not within 1 to %d", c.Attempts, maxAttempts)
 	case c.RetryAfter > maxEvery:
@@ -135,16 +153,16 @@ type Period struct {
 // String is the start in UTC, in RFC 3339.
 func (p Period) String() string { return p.Start.UTC().Format(time.RFC3339Nano) }
 
-// overlaps says that two periods of one length have a moment in common: they are the same one, or
-// callers do not agree about the offset.
-func (p Period) overlaps(other Period) bool {
-	return p.Start.Before(other.End) && other.Start.Before(p.End) && p.End.Sub(p.Start) == other.End.Sub(other.Start)
-}
+func (p Period) length() time.Duration { return p.End.Sub(p.Start) }
 
-// at is the period of a moment of the server (ms).
-func (c Config) at(now int64) Period {
-	every, offset := c.Every.Milliseconds(), c.Offset.Milliseconds()
-	return period(now-(now-offset)%every, now-(now-offset)%every+every)
+// overlaps says that what is done for p is done for other, a period of a call whose settings are c, as in scripts/once_begin.lua. With
+// the same settings they are the same period. Else callers do not agree about the offset, or about the schedule or its zone:
+// of periods around a moment each must reach the other's middle.
+func (c *Config) overlaps(p, other Period) bool {
+	if c.Schedule == nil {
+		return p.Start.Before(other.End) && other.Start.Before(p.End) && p.length() == other.length()
+	}
+	return middle(other.Start, other.End).Before(p.End) && !middle(p.Start, p.End).Before(other.Start)
 }
 
 func period(start, end int64) Period {

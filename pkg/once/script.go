@@ -21,6 +21,7 @@ const (
 	statusDone         = "done"
 	statusFailed       = "failed"
 	statusUsedUp       = "used_up"
+	statusChanged      = "changed"
 	statusLate         = "late"
 	statusEnded        = "ended"
 	statusStale        = "stale"
@@ -38,13 +39,20 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 		d.err = q.left(ctx)
 		return d
 	}
-	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), j.p.Settings.Label)
+	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), j.p.Settings.Label, q.middle(), "0", "0")
+	if last := q.last.Run; last != nil {
+		args = append(args[:len(args)-2], millis(last.Period.Start), strconv.FormatInt(q.between(last.Period.End, q.period.Start), 10))
+	}
 	r, err := j.p.Runner.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{j.key()}, args)
 	if err != nil {
 		d.err = errors.Join(err, lock.Err())
 		return d
 	}
 	switch r.Status() {
+	case statusChanged: // since the call looked, and not again: it holds the lock
+		if q.last.Run, d.err = parseInfo(r.Str(1)); d.err == nil {
+			return q.decide(ctx, lock)
+		}
 	case statusBegun:
 		if d.run, d.err = q.begun(ctx, lock, &r); d.err == nil {
 			d.result = Result{Ran, d.run.info}
@@ -107,10 +115,19 @@ func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
 // args are what both scripts take first.
 func (q *call) args(fence int64) []string {
 	return []string{
-		strconv.FormatInt(fence, 10), strconv.FormatInt(q.period.Start.UnixMilli(), 10),
-		strconv.FormatInt(q.Every.Milliseconds(), 10),
+		strconv.FormatInt(fence, 10), millis(q.period.Start), millis(q.period.End), millis(q.due), millis(q.keep),
 	}
 }
+
+// middle is that of a period around a moment, "0" for another one.
+func (q *call) middle() string {
+	if q.Schedule == nil {
+		return "0"
+	}
+	return millis(middle(q.period.Start, q.period.End))
+}
+
+func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // unexpected is the error for a reply that is no answer.
 func unexpected(name string, r *scriptkit.Reply) error {

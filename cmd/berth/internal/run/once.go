@@ -1,9 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -22,6 +25,10 @@ type onceOptions struct {
 	name     string
 	every    time.Duration
 	offset   time.Duration
+	daily    string
+	weekly   string
+	monthly  string
+	zone     string
 	attempts int
 	rest     time.Duration
 	strict   bool
@@ -37,6 +44,10 @@ func (o *onceOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "once", "", "`NAME` of what is done once in each period")
 	app.TimeVar(flags, &o.every, "every", 0, "how long a period is, for --once; what comes near the edge of one may run twice or be skipped, see --offset")
 	app.TimeVar(flags, &o.offset, "offset", 0, "when periods begin, counted from midnight UTC of 1970-01-01 (default half of --every: a day begins at noon UTC, give 0 for what comes at noon)")
+	flags.StringVar(&o.daily, "daily", "", "the `TIME` of day around which periods lie, such as 02:00, in place of --every")
+	flags.StringVar(&o.weekly, "weekly", "", "the `DAY TIME` of the week likewise, such as \"monday 02:00\"")
+	flags.StringVar(&o.monthly, "monthly", "", "the `DAY TIME` of the month likewise, such as \"1 02:00\"; above 28 a shorter month has it on its last day")
+	flags.StringVar(&o.zone, "zone", "", "the time `ZONE` of --daily, --weekly and --monthly, such as Europe/Berlin (default UTC)")
 	flags.IntVar(&o.attempts, "attempts", 3, "how often a period is begun at most, by all together")
 	app.TimeVar(flags, &o.rest, "retry-after", 0, "how long nobody begins again after the command has failed (default with --wait a tenth of --every, at most 1m; else not at all)")
 	flags.BoolVar(&o.strict, "strict", false, "end with exit code 77, and not 0, if somebody has done it or is at it")
@@ -52,10 +63,14 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 	switch {
 	case flags.Changed("try"):
 		return berth.Invalid("--try", "--once does not wait anyway, unless --wait is given")
-	case !flags.Changed("every"):
-		return app.Usage("--every is missing: how long a period is")
+	case o.scheduled() != "" && (flags.Changed("every") || flags.Changed("offset")):
+		return berth.Invalid(o.scheduled(), "it stands in place of --every and --offset")
+	case o.scheduled() == "" && flags.Changed("zone"):
+		return berth.Invalid("--zone", "it is for --daily, --weekly and --monthly")
+	case o.scheduled() == "" && !flags.Changed("every"):
+		return app.Usage("--every is missing, or --daily, --weekly or --monthly: how long a period is")
 	}
-	if !flags.Changed("offset") {
+	if o.scheduled() == "" && !flags.Changed("offset") {
 		o.offset = once.Around(o.every, 0).Offset
 	}
 	switch {
@@ -69,19 +84,64 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 	if err := keyspace.CheckName(o.name); err != nil {
 		return app.InFlags(err, "name", "--once")
 	}
-	return app.InFlags(o.config().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts", "RetryAfter", "--retry-after")
+	cfg, err := o.config()
+	return app.InFlags(cmp.Or(err, cfg.Validate()), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts", "RetryAfter", "--retry-after",
+		"at", o.scheduled(), "day", o.scheduled(), "zone", "--zone")
+}
+
+// scheduled is the flag that says around which moments periods lie, "" for none.
+func (o *onceOptions) scheduled() string {
+	switch {
+	case o.daily != "":
+		return "--daily"
+	case o.weekly != "":
+		return "--weekly"
+	case o.monthly != "":
+		return "--monthly"
+	}
+	return ""
 }
 
 // config is that of the library.
-func (o *onceOptions) config() once.Config {
-	return once.Config{Every: o.every, Offset: o.offset, Attempts: o.attempts, RetryAfter: o.rest}
+func (o *onceOptions) config() (cfg once.Config, err error) {
+	switch given := len(o.daily) + len(o.weekly) + len(o.monthly); {
+	case given == 0:
+		cfg = once.Config{Every: o.every, Offset: o.offset}
+	case given > max(len(o.daily), len(o.weekly), len(o.monthly)):
+		return cfg, berth.Invalid(o.scheduled(), "of --daily, --weekly and --monthly give one")
+	case o.daily != "":
+		cfg = once.Daily(o.daily, o.zone)
+	case o.weekly != "":
+		day, at, _ := strings.Cut(o.weekly, " ")
+		weekday := time.Sunday
+		for weekday <= time.Saturday && !strings.EqualFold(day, weekday.String()) && !strings.EqualFold(day, weekday.String()[:3]) {
+			weekday++
+		}
+		if weekday > time.Saturday {
+			return cfg, berth.Invalid("--weekly", "%q is no day of the week such as monday", day)
+		}
+		cfg = once.Weekly(weekday, at, o.zone)
+	default:
+		day, at, _ := strings.Cut(o.monthly, " ")
+		number, err := strconv.Atoi(day)
+		if err != nil {
+			return cfg, berth.Invalid("--monthly", "%q is no day of the month such as 1", day)
+		}
+		cfg = once.Monthly(number, at, o.zone)
+	}
+	cfg.Attempts, cfg.RetryAfter = o.attempts, o.rest
+	return cfg, nil
 }
 
 // period begins a run. Without a hold and an error there is nothing to do.
 func (o *runOptions) period(
 	ctx context.Context, conn *app.Connection, n *node.Node, read *inspect.Reader, label string, notes *notes,
 ) (berth.Handle, error) {
-	cfg, stop := o.once.config(), context.CancelFunc(func() {})
+	cfg, err := o.once.config()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.CancelFunc(func() {})
 	cfg.Priority, cfg.Lease, cfg.NoRenew, cfg.MaxHold, cfg.Meta = o.priority, o.lease, o.noRenew, o.maxHold, o.meta
 	if o.wait > 0 {
 		cfg.Wait = true
@@ -160,11 +220,11 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 		what = "has not begun, as somebody holds its lock,"
 	case r.Status == once.Done:
 		what = "is done"
-	case r.Status == once.Resting:
+	case r.Status == once.HasFailed:
 		what = "has failed, and may not be tried again yet,"
 	}
 	period := r.Period.String()
-	if every := r.Period.End.Sub(r.Period.Start); r.Status == once.Done && every != o.once.every {
+	if every := r.Period.End.Sub(r.Period.Start); r.Status == once.Done && o.once.every > 0 && every != o.once.every {
 		period += fmt.Sprintf(", which lasts %s and not --every %s,", text.Human(every), text.Human(o.once.every))
 	}
 	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, period, by)
@@ -178,10 +238,10 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 // warnAtTheEdge says where the command came so near to the edge of its period that clocks and delays
 // may carry the next one across.
 func (o *runOptions) warnAtTheEdge(run once.Info, notes *notes) {
-	near := min(time.Minute, o.once.every/20)
+	near := min(time.Minute, run.Period.End.Sub(run.Period.Start)/20)
 	after, before := run.Begun.Sub(run.Period.Start), run.Period.End.Sub(run.Begun)
 	if !o.quiet && min(after, before) < near {
-		notes.say("warning: %q came %s after its period began and %s before it ends; have it come well inside of it, or give another --offset",
+		notes.say("warning: %q came %s after its period began and %s before it ends; have it come well inside of it, or give another --offset or --daily",
 			o.once.name, text.Human(after), text.Human(before))
 	}
 }

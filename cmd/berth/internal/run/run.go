@@ -66,7 +66,7 @@ the server's clock, and nobody is at it; else berth says so and ends at once wit
 code 0 (77 with --strict). It is done when a command has ended with 0. With --wait it
 waits for so long, and at most to the end of the period, for whoever is at it, and takes
 over if that one dies, or fails: then after --retry-after of the one that failed, by default
-a tenth of --every, at most 1 min. A period is begun --attempts times at most. What comes
+a tenth of the period, at most 1 min. A period is begun --attempts times at most. What comes
 when its period is over does not run.
 
 Periods begin at --offset and then each --every, counted from 1970-01-01 00:00 UTC. Have
@@ -77,6 +77,13 @@ at midnight UTC each day. A day then begins at noon UTC: for what comes at noon 
 give --offset 0. Give --wait, so that another machine takes over:
 
   0 * * * * berth run --once digest --every 1h --wait 15m -- ./digest.sh
+
+For days in a time zone give --daily, or --weekly or --monthly, and --zone: a period lies
+around the moment, half a day before and after. It has the moment once also as clocks
+change: a day that has the time twice has it at the first, one that does not have it at
+the moment of the change. Have cron call at that time in the same zone:
+
+  0 2 * * * berth run --once digest --daily 02:00 --zone Europe/Berlin --wait 2h -- ./digest.sh
 
 The runs of --once NAME stand under the lock NAME: 'berth lock show NAME' also says what
 became of the newest, and 'berth pause' and 'release' are for them too.
@@ -172,6 +179,9 @@ const runExamples = `  # at most two trainings at a time, over all machines
   # once an hour, on whichever machine comes first
   berth run --once digest --every 1h --wait 15m -- ./digest.sh
 
+  # each night, once over all machines
+  berth run --once digest --daily 02:00 --zone Europe/Berlin --wait 2h -- ./digest.sh
+
   # whoever is drawn, for ten minutes at the most
   berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
 
@@ -214,7 +224,7 @@ type runOptions struct {
 func Command(a *app.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run {--sem NAME | --lock NAME... | --pool NAME | --once NAME --every D} [flags] -- COMMAND [ARG]...",
+		Use:     "run {--sem NAME | --lock NAME... | --pool NAME | --once NAME {--every D | --daily TIME}} [flags] -- COMMAND [ARG]...",
 		Short:   "Run a command under a semaphore, locks, with a resource of a pool, or once in each period",
 		Long:    runHelp,
 		Example: runExamples,
@@ -290,7 +300,7 @@ var flagGroups = []struct{ heading, flags string }{
 	{"Semaphore", "capacity weight"},
 	{"Lock", "access conflict"},
 	{"Pool", "bind bind-for bind-wait resource quoted cooldown"},
-	{"Once", "every offset attempts retry-after strict"},
+	{"Once", "every offset daily weekly monthly zone attempts retry-after strict"},
 	{"Waiting", "wait try priority quiet"},
 	{"Holding", "lease no-renew max-hold grace on-wanted owner meta pass-redis-env"},
 }

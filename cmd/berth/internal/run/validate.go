@@ -88,7 +88,7 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	case !lock && flags.Changed("conflict"):
 		return berth.Invalid("--conflict", "it is for --lock; only a lock can be entered again")
 	}
-	for _, only := range []string{"every", "offset", "attempts", "retry-after", "strict"} {
+	for _, only := range []string{"every", "offset", "daily", "weekly", "monthly", "zone", "attempts", "retry-after", "strict"} {
 		if !period && flags.Changed(only) {
 			return berth.Invalid("--"+only, "it is for --once")
 		}
