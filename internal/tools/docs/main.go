@@ -2,11 +2,13 @@
 // are made of comments in the source and of the scripts' headers, and composes the scripts into
 // scripts/composed. With -check it writes nothing, and fails if one of these files is stale, a link or an anchor leads nowhere, the
 // README or all docs together are too long, docs/parity.md names something that does not
-// exist, or a script or a package is named by a word that is not in the glossary.
+// exist, a script or a package is named by a word that is not in the glossary, or the subject of a
+// commit says too much or too little.
 package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -67,8 +69,12 @@ func run(root string, check bool) error {
 		checkParity(tree, "docs/parity.md"),
 		checkWords(tree, "docs/architecture.md"),
 	)
-	if err := errors.Join(problems...); err != nil {
+	note, err := checkSubjects(context.Background(), root, subjectsSince)
+	if err := errors.Join(append(problems, err)...); err != nil {
 		return err
+	}
+	if note != "" {
+		fmt.Println(note)
 	}
 	fmt.Println("the docs are true")
 	return nil
