@@ -2,8 +2,8 @@
 // are made of comments in the source and of the scripts' headers, and composes the scripts into
 // scripts/composed. With -check it writes nothing, and fails if one of these files is stale, a link or an anchor leads nowhere, the
 // README or all docs together are too long, docs/parity.md names something that does not
-// exist, a script or a package is named by a word that is not in the glossary, or the subject of a
-// commit says too much or too little.
+// exist, a script or a package is named by a word that is not in the glossary, a workflow runs what is
+// no target of make, or the subject of a commit says too much or too little.
 package main
 
 import (
@@ -68,6 +68,7 @@ func run(root string, check bool) error {
 		checkLinks(tree),
 		checkParity(tree, "docs/parity.md"),
 		checkWords(tree, "docs/architecture.md"),
+		checkWorkflows(tree),
 	)
 	note, err := checkSubjects(context.Background(), root, subjectsSince)
 	if err := errors.Join(append(problems, err)...); err != nil {
