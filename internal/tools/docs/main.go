@@ -22,7 +22,7 @@ import (
 
 // written are the documents that a reader is promised, from the root.
 var written = []string{
-	"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+	"README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md",
 	"docs/architecture.md", "docs/events.md", "docs/keys-and-scripts.md",
 	"docs/operations.md", "docs/parity.md", "docs/semantics.md",
 }
