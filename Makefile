@@ -247,7 +247,7 @@ NEWEST_GO := go1.27.4
 
 .PHONY: check-newest
 check-newest: ## Run `make check` with the newest release of Go
-	@$(step) env -u BERTH_SUITE -u BERTH_TEST_REPORT -u BERTH_SUITE_LEDGER -u MAKEFLAGS GOTOOLCHAIN=$(NEWEST_GO) $(MAKE) check
+	@$(step) env -u BERTH_SUITE -u BERTH_TEST_REPORT -u BERTH_SUITE_LEDGER -u MAKEFLAGS GOTOOLCHAIN=$(NEWEST_GO) $(MAKE) --no-print-directory check
 
 .PHONY: size
 size: ## Print the size of a program with one lock
