@@ -13,7 +13,7 @@ import (
 )
 
 // subjectsSince is the newest commit whose subject nobody checked.
-const subjectsSince = "6c24df3dae7aac2f7c5561eb02aa00d9208aaa7b"
+const subjectsSince = "e70d83ba388a67f60b23982deca9e522766d3a73"
 
 // subjectLength is how many characters of a subject every tool shows.
 const subjectLength = 72
