@@ -8,6 +8,13 @@ SHELL := /bin/bash
 CONTRIB := contrib/cron contrib/gocron contrib/http contrib/otel contrib/prometheus
 MODULES := . cmd/berth $(CONTRIB) test test/bench test/browser
 
+# Servers of other releases than this machine has, built from source: 7.2, 8.0.1, newest. They come first in PATH.
+REDIS :=
+VALKEY :=
+export BERTH_SETUP_REDIS := $(REDIS)
+export BERTH_SETUP_VALKEY := $(VALKEY)
+export PATH := $(REDIS:%=$(CURDIR)/.cache/redis-%:)$(VALKEY:%=$(CURDIR)/.cache/valkey-%:)$(PATH)
+
 # $(call packages,MODULE...): all of theirs, as the go command takes them in the workspace.
 packages = $(patsubst ././%,./%,$(patsubst %,./%/...,$(1)))
 
@@ -86,10 +93,11 @@ bench-docs: ## Do both, and write docs/generated/benchmarks.md and the picture o
 # whatever fails, and sums up.
 TESTS := build build-tests test-library test-servers test-command test-contrib test-bench
 CI := check-tidy $(TESTS) check-docs lint vet check-consumer test-browser
-NIGHTLY := $(CI) vet-all test-browser-all histories bench-instructions endurance torture
+NIGHTLY := $(CI) size check-newest vet-all test-browser-all histories bench-instructions endurance torture
 SETUP := cc redis valkey tmux shells prometheus
-plan = mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && \
-	GOWORK=off go -C tools build -o ../.cache/gotestsum gotest.tools/gotestsum && .cache/suite run $@
+# A plan may be a step of another one, which goes on with the programs that it has built: they are moved into place.
+plan = mkdir -p .cache/built && go build -o .cache/built/ ./internal/tools/suite && \
+	GOWORK=off go -C tools build -o ../.cache/built/ gotest.tools/gotestsum && mv .cache/built/* .cache && .cache/suite run $@
 
 # How all is built in a plan, also what tests build by themselves: what is built in the same way is built once, by
 # -trimpath in every clone. The race detector is kept out of the interpreter that runs the scripts on the embedded server:
@@ -137,7 +145,7 @@ nightly: ## All of that, and what takes long, in two hours; writes out/nightly.j
 	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe valgrind
 	@mkdir -p out
 	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" GOLANGCI_LINT_CACHE="$$BERTH_DOCKER/lint" \
-		BERTH_SUITE_LEDGER=out/nightly.json BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40)"; $(plan) $(NIGHTLY)
+		BERTH_SUITE_LEDGER=out/nightly.json BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40 --exclude='*')"; $(plan) $(NIGHTLY)
 	@cp out/nightly.json internal/tools/suite/costs.json
 
 .PHONY: fmt
@@ -168,7 +176,7 @@ keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rol
 		chmod 755 "$$draft" && mv "$$draft" '$(KEPT)/$(VERSION)'
 
 .PHONY: setup
-setup: ## Install what tests and linters need: gcc, Redis, Valkey, tmux, shells, Prometheus, golangci-lint, luacheck
+setup: ## Install what tests and linters need; with REDIS=7.2 VALKEY=newest, as other targets, build these servers
 	@tools/setup.sh cc redis valkey tmux shells prometheus golangci-lint luacheck
 
 .PHONY: setup-docker
@@ -196,7 +204,7 @@ ifdef BERTH_SUITE
 build-tests test-library: build
 check-docs lint vet test-command test-contrib test-servers test-bench test-browser: $(FIRST)
 test-browser check-consumer: lint
-vet-all test-browser-all histories bench-instructions endurance torture: $(CI)
+$(filter-out $(CI),$(NIGHTLY)): $(CI)
 endif
 
 .PHONY: build
@@ -214,13 +222,13 @@ check-tidy: ## go.mod and go.sum of the modules are tidy
 	@$(step) tools/tidy.sh -diff $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: check-docs
-check-docs: ## docs/generated and scripts/composed are fresh; links, anchors and the names in docs/parity.md exist; the docs are short
+check-docs: ## docs/generated and scripts/composed are fresh; links, anchors and names exist; the docs are short; so are subjects of commits
 	@$(step) go run ./internal/tools/docs -check
 
 LINTED ?= $(MODULES)
 
 .PHONY: lint
-lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
+lint: ## Check the Go code, the composed Lua scripts and the workflows; sets up what is missing
 	@tools/setup.sh golangci-lint luacheck
 	@$(yields) $(step) tools/lint.sh check $(LINTED)
 
@@ -233,6 +241,17 @@ vet: ## go vet for macOS and Windows of the packages that differ there
 .PHONY: vet-all
 vet-all: ## go vet for macOS and Windows of the library and the command
 	@$(yields) $(step) tools/vet.sh all
+
+# The newest release of Go; go.mod has the oldest that will do.
+NEWEST_GO := go1.27.4
+
+.PHONY: check-newest
+check-newest: ## Run `make check` with the newest release of Go
+	@$(step) env -u BERTH_SUITE -u BERTH_TEST_REPORT -u BERTH_SUITE_LEDGER -u MAKEFLAGS GOTOOLCHAIN=$(NEWEST_GO) $(MAKE) --no-print-directory check
+
+.PHONY: size
+size: ## Print the size of a program with one lock
+	@$(step) tools/size.sh
 
 .PHONY: check-consumer
 check-consumer: ## An application can add Berth and install the command, and nothing else is upgraded

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lint.sh check MODULE... | lint.sh fmt MODULE...
-# Check the Go code of the modules and the composed Lua scripts, or format the Go code.
+# Check the Go code of the modules, the composed Lua scripts and the workflows, or format the Go code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
@@ -34,6 +34,8 @@ check)
   failed=""
   golangci run ${@/#/./} || failed=yes
   luacheck --config .luacheckrc --no-color --quiet scripts/composed || failed=yes
+  GOWORK=off go -C tools build -race=false -o ../.cache/actionlint github.com/rhysd/actionlint/cmd/actionlint
+  .cache/actionlint .github/workflows/* || failed=yes
   [ -z "$failed" ]
   ;;
 fmt) golangci fmt ${@/#/./} ;;

@@ -71,11 +71,35 @@ setup_cc() {
   apt_install gcc libc6-dev
 }
 
+declare -A sources=([redis]=https://github.com/redis/redis [valkey]=https://github.com/valkey-io/valkey)
+
+# build_server redis|valkey RELEASE: build the server from source, into the folder that the Makefile has in PATH.
+# RELEASE is a version, the beginning of one (7.2), or newest; the newest of the versions that match is built.
+build_server() {
+  local name=$1 release=$2 source=${BERTH_SETUP_SOURCE:-${sources[$1]}}
+  local into=$PWD/.cache/$name-$release hint="see the versions at $source" tags tag work
+  if [ -x "$into/$name-server" ]; then return; fi
+  tags=$(git ls-remote --tags --refs "$source") || die "cannot read the versions of $name; $hint"
+  tag=$(sed -nE 's#.*refs/tags/([0-9]+(\.[0-9]+)+)$#\1#p' <<<"$tags" | sort -V |
+    awk -v release="$release" 'release == "newest" || $0 == release || index($0, release ".") == 1' | tail -n 1)
+  [ -n "$tag" ] || die "there is no $name $release; $hint"
+  say "building $name $tag, which takes some minutes"
+  work=$(mktemp -d)
+  git -c advice.detachedHead=false clone -q --depth 1 --branch "$tag" "$source" "$work" || die "cannot get $name $tag; $hint"
+  env -u MAKEFLAGS make -C "$work" -j 2 "$name-server" >"$work.log" 2>&1 ||
+    die "cannot build $name $tag: see $work.log"
+  mkdir -p "$into"
+  mv "$work/src/$name-server" "$into"
+  rm -rf "$work" "$work.log"
+}
+
 # Redis Cluster, Sentinel and servers that are stopped, filled or restarted are
 # processes, even if BERTH_TEST_REDIS names a server or Docker has the image.
 setup_redis() {
   local hint="install redis-server 7 or newer"
-  if ! command -v redis-server >/dev/null; then
+  if [ -n "${BERTH_SETUP_REDIS-}" ]; then
+    build_server redis "$BERTH_SETUP_REDIS"
+  elif ! command -v redis-server >/dev/null; then
     apt_install redis-server
   fi
   local version
@@ -87,7 +111,9 @@ setup_redis() {
 # Debian 12 has Valkey in its backports alone.
 setup_valkey() {
   local hint="install valkey-server 8 or newer"
-  if ! command -v valkey-server >/dev/null; then
+  if [ -n "${BERTH_SETUP_VALKEY-}" ]; then
+    build_server valkey "$BERTH_SETUP_VALKEY"
+  elif ! command -v valkey-server >/dev/null; then
     apt_update
     if ! apt-cache policy valkey-server | grep 'Candidate: [0-9]' >/dev/null; then
       apt_backports

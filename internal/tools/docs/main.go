@@ -2,11 +2,13 @@
 // are made of comments in the source and of the scripts' headers, and composes the scripts into
 // scripts/composed. With -check it writes nothing, and fails if one of these files is stale, a link or an anchor leads nowhere, the
 // README or all docs together are too long, docs/parity.md names something that does not
-// exist, or a script or a package is named by a word that is not in the glossary.
+// exist, a script or a package is named by a word that is not in the glossary, a workflow runs what is
+// no target of make, or the subject of a commit says too much or too little.
 package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +22,7 @@ import (
 
 // written are the documents that a reader is promised, from the root.
 var written = []string{
-	"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+	"README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md",
 	"docs/architecture.md", "docs/events.md", "docs/keys-and-scripts.md",
 	"docs/operations.md", "docs/parity.md", "docs/semantics.md",
 }
@@ -66,9 +68,14 @@ func run(root string, check bool) error {
 		checkLinks(tree),
 		checkParity(tree, "docs/parity.md"),
 		checkWords(tree, "docs/architecture.md"),
+		checkWorkflows(tree),
 	)
-	if err := errors.Join(problems...); err != nil {
+	note, err := checkSubjects(context.Background(), root, subjectsSince)
+	if err := errors.Join(append(problems, err)...); err != nil {
 		return err
+	}
+	if note != "" {
+		fmt.Println(note)
 	}
 	fmt.Println("the docs are true")
 	return nil
