@@ -63,7 +63,7 @@ func TestUsage(t *testing.T) {
 		{`unknown command "rm" for "berth pool". Did you mean this? remove`, "pool rm x a"},
 		{`unknown command "unlock" for "berth". Did you mean this? lock, release`, "unlock nightly"},
 		{`unknown command "resize" for "berth". Did you mean this? berth sem resize`, "resize gpu 4"},
-		{`unknown command "sohw" for "berth pool". Did you mean this? show`, "pool sohw x"},
+		{`unknown command "shwo" for "berth pool". Did you mean this? show`, "pool shwo x"},
 		{
 			"unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n", "lok ls",
 			"lok --help",

@@ -40,7 +40,7 @@ func TestEachCommandThatPrintsJSONIsDescribed(t *testing.T) {
 func runnable(of *cobra.Command) (paths []string) {
 	for _, cmd := range of.Commands() {
 		switch {
-		case cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help" || cmd.IsAdditionalHelpTopicCommand():
+		case !cmd.IsAvailableCommand() || cmd.Name() == "completion" || cmd.Name() == "help":
 		case cmd.HasSubCommands():
 			paths = append(paths, runnable(cmd)...)
 		default:
