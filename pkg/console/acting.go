@@ -185,7 +185,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 		f.For = "10m"
 	}
 	err := c.told(r.Context(), f)
-	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("within") {
+	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("force") {
 		return err
 	}
 	if err != nil && f.Capacity != "" {
