@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -83,16 +85,20 @@ func (o *drainOptions) check(given func(string) bool) error {
 		return berth.Invalid("--within", "%s is not above 0", o.within)
 	case o.list:
 		return o.page.Check()
-	case given("within") || given("limit"):
-		return Usage("--within and --limit are for --list alone")
+	case given("within"):
+		return berth.Invalid("--within", "it is for --list alone")
 	case (o.target.Node == "") == (o.target.Label == ""):
 		return Usage("--node ID or --label TEXT is missing, or both are there")
-	case given("for") && o.For <= 0:
-		return berth.Invalid("--for", "it is above 0")
-	case given("force-after") && o.ForceAfter <= 0:
-		return berth.Invalid("--force-after", "it is above 0")
+	case given("for") && (o.For <= 0 || o.For > act.MaxPause):
+		return berth.Invalid("--for", "it is above 0 and at most %s", act.MaxPause)
+	case o.For > 0 && o.ForceAfter >= o.For:
+		return berth.Invalid("--force-after", "by then the drain has ended by itself: --for is %s", o.For)
+	case o.Force && o.ForceAfter <= 0:
+		return berth.Invalid("--force-after", "with --force it is above 0")
+	case !o.Force && given("force-after"):
+		return berth.Invalid("--force", "--force-after ends holds by force, and needs it")
 	}
-	return nil
+	return settings.Text("--reason", o.Reason)
 }
 
 // listDrains lists the drains that are in force, and what is left of their processes.
@@ -137,7 +143,7 @@ func (a *App) drain(ctx context.Context, o *drainOptions) error {
 			if ctx.Err() == nil { // else no server is asked
 				a.tellDraining(&o.DrainOptions)
 			}
-			last := ""
+			last := "0 left"
 			o.Each = func(d berth.Drained) {
 				if says := left(&d); says != last {
 					last = says

@@ -200,8 +200,11 @@ func TestDrainOfALabel(t *testing.T) {
 		_ = permit.Release(ctx)
 	}()
 	asked := func() bool { return apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0].Wanted > 0 }
-	require.Equal(t, apptest.Outcome(0, "worker/*: 1 hold asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n", asking),
-		apptest.Drain(t, s, way, asked, "drain", "--label", "worker/*"))
+	drained := apptest.Drain(t, s, way, asked, "drain", "--label", "worker/*", "--reason", "moving")
+	require.Equal(t, "worker/*: 1 hold asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n", drained.Out)
+	require.Regexp(t, `^`+asking+`berth: 1 left: worker/7 holds sem "gpu" \(`+permit.ID()+`\)\nberth: 0 left\n$`, drained.Err)
+	listed := apptest.Call(t, s.URL(), "drain", "--list")
+	require.Regexp(t, `^DRAINED +SINCE +LEFT +HOLDS +WAITS +REASON\nlabel "worker/\*" +[\d.]+s +no end +0 +0 +"moving"\n$`, listed.Out)
 	_, err := sem.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrDraining)
 	require.JSONEq(t, `{"namespace": "berth", "label": "worker/*", "stopped": true,
@@ -228,7 +231,7 @@ func TestDrainOfWhatNobodyHas(t *testing.T) {
 	apptest.Got(apptest.SemOf(t, s, "gpu", 2).Acquire(context.Background(), nil))(t)
 	require.Equal(t, apptest.Outcome(0, "nobody: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left; no hold or wait matched\n",
 		"berth: asking; what is left in 1h00m is ended by force; Ctrl-C leaves the drain in force\n"),
-		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--within", "1h"))
+		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--force-after", "1h", "--force"))
 }
 
 // It lasts as long as the command waits for all processes to hear, twice.

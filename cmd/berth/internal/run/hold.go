@@ -218,6 +218,12 @@ func (o *runOptions) lostError(held berth.Handle, err error) error {
 	switch {
 	case errors.Is(err, supervise.ErrEnding):
 		return fmt.Errorf("the command was told to end before the lease of %s did", text)
+	case errors.Is(err, berth.ErrReleased) && errors.Is(err, berth.ErrDraining):
+		why, end := err, (*berth.EndError)(nil)
+		if errors.As(err, &end) {
+			why = end.Cause
+		}
+		return fmt.Errorf("the %s %s was %s while the command ran", nouns[o.what()], text, strings.TrimPrefix(why.Error(), "berth: "))
 	case errors.Is(err, berth.ErrReleased):
 		return fmt.Errorf("the %s %s was released by somebody else while the command ran", nouns[o.what()], text)
 	case errors.Is(err, berth.ErrExpired):

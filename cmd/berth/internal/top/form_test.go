@@ -106,7 +106,7 @@ func TestTheKeysOfAClaimTakeTheOneThatHoldsTheResource(t *testing.T) {
 		return p
 	}
 	p := at("n2.b")
-	p.keys("r enter y d enter enter y D enter y t '5m' enter 'banned' enter y")
+	p.keys("r enter y d enter enter enter y D enter y t '5m' enter 'banned' enter y")
 	require.Equal(t, []act.Action{
 		{Verb: act.Release, Kind: keyspace.Pool, Name: "proxies", Claim: "n2.b"},
 		{Verb: act.Drain, Node: "n9"},
@@ -190,7 +190,7 @@ func TestWhatIsTypedAfterARefusalReplacesTheLine(t *testing.T) {
 
 func TestAnOutcomeIsToldWhateverIsShown(t *testing.T) {
 	p := atName(t, 80, 24)
-	p.keys("d enter enter y")
+	p.keys("d enter enter enter y")
 	p.shows("drain of node n1 is under way; it stays in force until it is ended by D", "1 action under way")
 	p.keys("esc p")
 	drain := act.Action{Verb: act.Drain, Node: "n1"}
@@ -220,15 +220,15 @@ func TestADrainThatIsEndedFromHereHasNotFailed(t *testing.T) {
 		says  string
 		bad   bool
 	}{
-		"the end first":       {"d enter enter y D enter y", []outcome{ended, stop}, is + "; " + was + "; ended by D", false},
-		"the drain first":     {"d enter enter y D enter y", []outcome{stop, ended}, is + "; " + was + "; ended by D", false},
-		"an end that fails":   {"d enter enter y D enter y", []outcome{failed, stop}, "undrain n1: not done: broken; " + was + "; changed by another call meanwhile: stop", true},
-		"one that fails late": {"d enter enter y D enter y", []outcome{stop, failed}, "undrain n1: not done: broken; " + was + "; ended by D", true},
-		"by somebody else":    {"d enter enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
-		"an end before it":    {"D enter y d enter enter y", []outcome{ended, stop}, is + "; " + was + "; changed by another call meanwhile: stop", true},
-		"of another node":     {"d enter enter y down D enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
-		"another drain":       {"d enter enter y D enter y", []outcome{ended, again}, is + "; " + was + "; changed by another call meanwhile: drain", true},
-		"a drain that fails":  {"d enter enter y D enter y", []outcome{ended, fails}, is + `; drain n1: node "n1": 2 left; broken`, true},
+		"the end first":       {"d enter enter enter y D enter y", []outcome{ended, stop}, is + "; " + was + "; ended by D", false},
+		"the drain first":     {"d enter enter enter y D enter y", []outcome{stop, ended}, is + "; " + was + "; ended by D", false},
+		"an end that fails":   {"d enter enter enter y D enter y", []outcome{failed, stop}, "undrain n1: not done: broken; " + was + "; changed by another call meanwhile: stop", true},
+		"one that fails late": {"d enter enter enter y D enter y", []outcome{stop, failed}, "undrain n1: not done: broken; " + was + "; ended by D", true},
+		"by somebody else":    {"d enter enter enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
+		"an end before it":    {"D enter y d enter enter enter y", []outcome{ended, stop}, is + "; " + was + "; changed by another call meanwhile: stop", true},
+		"of another node":     {"d enter enter enter y down D enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
+		"another drain":       {"d enter enter enter y D enter y", []outcome{ended, again}, is + "; " + was + "; changed by another call meanwhile: drain", true},
+		"a drain that fails":  {"d enter enter enter y D enter y", []outcome{ended, fails}, is + `; drain n1: node "n1": 2 left; broken`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := atName(t, 80, 24)
@@ -243,7 +243,7 @@ func TestADrainThatIsEndedFromHereHasNotFailed(t *testing.T) {
 	}
 
 	p := atName(t, 80, 24)
-	p.keys("d enter enter y D enter y")
+	p.keys("d enter enter enter y D enter y")
 	p.send(ended)
 	p.keys("down") // it was read
 	p.send(stop)
@@ -264,14 +264,14 @@ func TestADrainThatWasEndedDoesNotStayInForce(t *testing.T) {
 		unsaid []outcome
 		says   string
 	}{
-		"a drain": {"d enter enter y", []outcome{left}, stays},
+		"a drain": {"d enter enter enter y", []outcome{left}, stays},
 		"ended": {
-			"d enter enter y D enter y",
+			"d enter enter enter y D enter y",
 			[]outcome{left, {action: undrain, done: "it has ended"}},
 			"berth: undrain n1: it has ended\nberth: drain n1: node \"n1\": 1 left; ended by D\n",
 		},
 		"not ended": {
-			"d enter enter y D enter y",
+			"d enter enter enter y D enter y",
 			[]outcome{left, {action: undrain, err: errNotBegun}},
 			"berth: undrain n1: not done: the program has ended before it began\n" + stays,
 		},

@@ -202,7 +202,7 @@ func TestTheNodeOfAClaimThatWasTakenOverIsThatOfItsRecord(t *testing.T) {
 			require.Regexp(t, "^> "+does+" 1m00s 8s host/n8.far", p.row())
 			p.keys("enter")
 			p.shows("node      n9")
-			p.keys("esc d enter enter")
+			p.keys("esc d enter enter enter")
 			p.shows(`Drain node "n9"`)
 			p.keys("esc n")
 			require.Equal(t, subject{topic: ofNode, node: "n9"}, p.fake.looks[len(p.fake.looks)-1])
