@@ -80,17 +80,17 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 		},
 		{
 			Action{Verb: Drain, Label: "worker/*", For: time.Hour, Force: true, ForceAfter: time.Minute},
-			`Drain all processes whose label begins with "worker/": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. What is left after 1m00s is ended by force.`,
-			`drain all processes whose label begins with "worker/" by "ann"`,
+			`Drain all processes whose label begins with "worker/": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. What is left after 1m00s is ended by force. The drain ends by itself in 1h00m.`,
+			`drain all processes whose label begins with "worker/" for 1h00m by "ann"`,
 		},
 		{
 			Action{Verb: Drain, Node: "abc"},
-			`Drain node "abc": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
+			`Drain node "abc": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left. The drain lasts until somebody ends it.`,
 			`drain node "abc" by "ann"`,
 		},
 		{
 			Action{Verb: Drain, Label: "*"},
-			`Drain all processes of the namespace: new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
+			`Drain all processes of the namespace: new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left. The drain lasts until somebody ends it.`,
 			`drain all processes of the namespace by "ann"`,
 		},
 		{
