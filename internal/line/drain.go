@@ -41,7 +41,7 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.Drain
 		limited, cancel := scriptkit.Limit(ctx, opts.For)
 		defer cancel()
 		found, err := d.goOn(limited, said)
-		if limited.Err() != nil && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
+		if (limited.Err() != nil || errors.Is(err, errOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
 			err = fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left)
 		}
 		return found, err
@@ -85,9 +85,9 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		cancel()
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
-		case errors.Is(err, berth.ErrStale), errors.Is(err, errOver):
+		case errors.Is(err, berth.ErrStale):
 			return d.found, err
-		case end != nil || ctx.Err() != nil:
+		case end != nil || ctx.Err() != nil || errors.Is(err, errOver):
 			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
 			return d.found, errors.Join(end, cmp.Or(last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= heard:

@@ -181,11 +181,11 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 	}
 	q := r.URL.Query()
 	f := deedOf(q, q)
-	if f.Asks("for") && f.For == "" {
+	if f.Asks("for") && f.Verb != act.Drain && f.For == "" {
 		f.For = "10m"
 	}
 	err := c.told(r.Context(), f)
-	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("force") {
+	if err != nil && !f.Asks("capacity") && !f.Asks("for") {
 		return err
 	}
 	if err != nil && f.Capacity != "" {

@@ -214,6 +214,12 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	require.Contains(t, html, "7 stuck</a>; 3 not looked at</p>", "also without a row")
 	require.Contains(t, html, "<caption>Names in use")
 	require.Contains(t, render(overviewPage, "names", overviewOf(dead, keyspace.Lock, "")), "0 stuck</a>; 3 not")
+	drains := watch.Drains{Page: inspect.Page[berth.Drain]{Items: []berth.Drain{
+		{DrainTarget: berth.DrainTarget{Label: "<b>*"}, Since: time.Now(), Reason: "<i>"},
+	}, At: time.Now().Add(2 * time.Hour)}, Err: inspect.ErrDrainsUnreadable}
+	html = render(overviewPage, "names", overviewOf(dead, "", "").with(drains, "prod"))
+	require.Contains(t, html, `drain of label &#34;&lt;b&gt;*&#34; since 2h00m: &#34;&lt;i&gt;&#34;. To end it: <code>berth drain --namespace prod --label &#39;&lt;b&gt;*&#39; --stop</code>`)
+	require.Contains(t, html, "drains are not readable (needs &#43;hscan)")
 	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem, "").More)
 }
 

@@ -197,7 +197,7 @@ func (w *world) drain(ctx context.Context, within time.Duration) <-chan drained 
 	op, done := w.node(), make(chan drained, 1)
 	op.Delay(func() time.Duration { return ms }) // so that others act in between
 	go func() {
-		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Force: within > 0, ForceAfter: within})
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Reason: "moving", Force: within > 0, ForceAfter: within})
 		done <- drained{got, err, w.Now()}
 	}()
 	w.Advance(100 * ms)
@@ -244,7 +244,27 @@ func TestADrainEndsTheRestByForce(t *testing.T) {
 		require.Equal(t, berth.Drained{Asked: 1, Ended: 1, Detached: 1}, got.Drained)
 		w.Advance(lease)
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		require.ErrorIs(t, p.Err(), berth.ErrDraining)
+		require.ErrorContains(t, p.Err(), `released (drained by label "worker/*": moving) after`)
+		_, err = n.on("other").TryAcquire(ctx, nil)
+		require.ErrorContains(t, err, `drained by label "worker/*": moving`)
 		require.Equal(t, 1, w.stats().Held, "what is detached is no process's")
+	})
+}
+
+func TestADrainEndsByItselfWithWhatIsLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.worker("a")
+		p := n.take(2, nil)
+		w.Advance(time.Second)
+		left := 0
+		got, err := w.node().Operator().Drain(ctx, workers, &berth.DrainOptions{For: 20 * time.Second, Each: func(d berth.Drained) { left = d.Left }})
+		require.ErrorContains(t, err, "the drain has ended by itself after 20s, with 1 holds and waits left")
+		require.Equal(t, []int{1, 1}, []int{got.Left, left})
+		require.Equal(t, p.ID(), got.Some[0].Claim)
+		w.Advance(time.Second)
+		require.False(t, n.Draining())
+		require.NoError(t, testkit.Second(n.on("other").TryAcquire(ctx, nil)))
 	})
 }
 

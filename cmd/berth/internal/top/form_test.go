@@ -146,7 +146,8 @@ func TestWhatCannotBeIsAskedForAgain(t *testing.T) {
 		{"z 'four' enter", "! this is not a whole number", false},
 		{"z '0' enter enter enter", "! 0 is below 1", false},
 		{"z '4' enter 'maybe' enter", "! type y or n", false},
-		{"d '-5m' enter", "! it is above 0; enter alone is never", false},
+		{"d '-5m' enter", "! it is above 0; enter alone is until it is ended", false},
+		{"d enter '-5m' enter", "! it is above 0; enter alone is never", false},
 		{"t '5m' enter enter", "! a rest needs one", true},
 	} {
 		t.Run(tt.keys, func(t *testing.T) {
