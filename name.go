@@ -156,8 +156,15 @@ type RunsInfo struct {
 	Due time.Time `json:"due"`
 	// Every is the length of a period.
 	Every time.Duration `json:"everyMs"`
-	// Failed says that the run that began last has failed.
-	Failed bool `json:"failed"`
+	// Outcome is the once.Outcome of the run that began last, "" where none is known; Begun and Ended are when it was, Ended zero
+	// unless the run has ended, and Label is that of the process. Fence is that of the run's hold.
+	Outcome string    `json:"outcome"`
+	Begun   time.Time `json:"begunAt"`
+	Ended   time.Time `json:"endedAt"`
+	Label   string    `json:"label"`
+	Fence   int64     `json:"fence"`
+	// GoesOn says that the run has begun, and holds its lock. Without the lock its process has died, or has lost the lock.
+	GoesOn bool `json:"goesOn"`
 }
 
 // Binding is a name and the resource of a pool that it is bound to. A claim with the name gets the resource if it is free.

@@ -73,11 +73,7 @@ func (t *turn) claim(id string) (c Claim, still bool, err error) {
 
 // waiting is a claim that waits.
 func (t *turn) waiting(id string, texts []string, before marks) (c Claim, still bool, err error) {
-	w, _, err := Waiter(t.name, id, t.at(), texts[0])
-	if err != nil {
-		return c, true, err
-	}
-	r, err := state.ParseRecord(texts[0])
+	w, r, err := Waiter(t.name, id, t.at(), texts[0])
 	if err != nil {
 		return c, true, err
 	}

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -13,7 +14,8 @@ type Listed struct {
 	berth.Ref
 	Holder *berth.Holder
 	Waiter *berth.Waiter
-	Pause  Pause // of the name
+	Pause  Pause     // of the name
+	Heard  time.Time // of a waiter: when its node was last heard of
 }
 
 // Claims is a page of claims.
@@ -186,7 +188,9 @@ func claimsIn[E any](t *turn, n *ofName, phase, rest string, try func(t *turn, a
 	n.moving = n.moving || moving
 	for i := range page.Found {
 		f := &page.Found[i]
-		n.found = append(n.found, Found[Listed]{Entry: listed(&f.Entry), Err: f.Err})
+		one := Found[Listed]{Entry: listed(&f.Entry), Err: f.Err}
+		one.Entry.Heard = f.Heard
+		n.found = append(n.found, one)
 		n.places = append(n.places, phase+cursorOf(f.at))
 	}
 	if n.read += len(page.Found); page.Next != "" {

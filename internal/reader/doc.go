@@ -50,6 +50,7 @@ func New(run *scriptkit.Runner, space keyspace.Space, decides bool) *Reader {
 type Found[E any] struct {
 	Entry E
 	Err   error
+	Heard time.Time // of a claim that waits: when its node was last heard of
 
 	at member // its place in the line
 }

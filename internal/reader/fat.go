@@ -233,7 +233,7 @@ func (f *fat) holders(claims, records []string, scores []int64) []Found[berth.Ho
 	for i, claim := range claims {
 		if ends := deadline(scores[i]); ends > f.now && isHold(records[i]) {
 			h, err := Holder(f.name, claim, f.at(), ends, records[i])
-			found = append(found, Found[berth.Holder]{h, err, member{state.Hold(claim), scores[i]}})
+			found = append(found, Found[berth.Holder]{Entry: h, Err: err, at: member{state.Hold(claim), scores[i]}})
 		}
 	}
 	return found
@@ -326,19 +326,19 @@ func Holder(name, id string, now time.Time, ends int64, text string) (berth.Hold
 	}, nil
 }
 
-// Waiter makes a waiter of a claim's record, and says until when it lives. The error is state.ErrDamaged; of a
+// Waiter makes a waiter of a claim's record, which it returns, too. The error is state.ErrDamaged; of a
 // claim that does not wait any more, too.
-func Waiter(name, id string, now time.Time, text string) (w berth.Waiter, alive time.Time, err error) {
-	r, err := state.ReadRecord(name, id, text)
+func Waiter(name, id string, now time.Time, text string) (w berth.Waiter, r state.Record, err error) {
+	r, err = state.ReadRecord(name, id, text)
 	if err == nil && r.Phase != 'w' {
 		err = state.ErrDamaged
 	}
 	if err != nil {
-		return berth.Waiter{ID: id}, time.Time{}, err
+		return berth.Waiter{ID: id}, r, err
 	}
 	since := time.UnixMilli(r.Ticket)
 	return berth.Waiter{
 		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Priority: r.Priority,
 		Since: since, Waited: max(now.Sub(since), 0), Alive: max(r.Alive().Sub(now), 0), Meta: r.Meta,
-	}, r.Alive(), nil
+	}, r, nil
 }

@@ -91,7 +91,7 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 		f.Entry.Resource, f.at = held[f.Entry.ID], places[f.at.name]
 	}
 	for _, m := range damaged {
-		found.Found = append(found.Found, Found[berth.Holder]{berth.Holder{ID: state.Brief(m.name)}, state.Damaged(m.name), m})
+		found.Found = append(found.Found, Found[berth.Holder]{Entry: berth.Holder{ID: state.Brief(m.name)}, Err: state.Damaged(m.name), at: m})
 	}
 	if more {
 		found.Next = cursorOf(all[len(all)-1])

@@ -108,7 +108,13 @@ func (t *turn) runs() (*berth.RunsInfo, error) {
 }
 
 func runsOf(r *state.Runs) *berth.RunsInfo {
-	found := berth.RunsInfo{Failed: r.Run != nil && r.Run.Outcome == state.RunFailed}
+	var found berth.RunsInfo
+	if run := r.Run; run != nil {
+		found = berth.RunsInfo{Outcome: run.Outcome, Begun: state.Instant(run.Begun), Label: run.Label, Fence: run.Fence}
+		if run.Ended > 0 {
+			found.Ended = state.Instant(run.Ended)
+		}
+	}
 	of, more := r.Run, int64(0)
 	switch {
 	case r.Success != nil:

@@ -214,10 +214,7 @@ func (t *turn) held(claim, text string, ends int64) (h *Held, err error) {
 // place is a waiting claim by its record, its place and what is told of a lane of its own.
 func (t *turn) place(claim, text, place string, lane int64, apart string) (w *Place, err error) {
 	w = &Place{Lane: int(lane), Place: place}
-	if w.Waiter, _, err = Waiter(t.name, claim, t.at(), text); err != nil {
-		return w, err
-	}
-	if w.Record, err = state.ParseRecord(text); err != nil {
+	if w.Waiter, w.Record, err = Waiter(t.name, claim, t.at(), text); err != nil {
 		return w, err
 	}
 	if w.Wants = t.wants(&w.Record); apart == "" {

@@ -55,7 +55,7 @@ func (t *turn) waitersPage(after *member, most int) (found Page[berth.Waiter], s
 	w.take(places, claims, p.texts(records), p.texts(apart))
 	found.Found = w.found
 	for _, m := range damaged {
-		found.Found = append(found.Found, Found[berth.Waiter]{berth.Waiter{ID: state.Brief(m.name)}, state.Damaged(m.name), m})
+		found.Found = append(found.Found, Found[berth.Waiter]{Entry: berth.Waiter{ID: state.Brief(m.name)}, Err: state.Damaged(m.name), at: m})
 	}
 	if more {
 		found.Next = cursorOf(all[len(all)-1])
@@ -79,11 +79,14 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 		if !state.Waits(records[i]) {
 			continue
 		}
-		one, alive, err := Waiter(w.name, claims[i], w.at(), records[i])
-		if r, readable := state.ParseRecord(records[i]); err != nil && readable == nil {
-			alive = r.Alive() // its id is not one of Berth's
+		one, r, err := Waiter(w.name, claims[i], w.at(), records[i])
+		readable := err == nil
+		if !readable { // its id may be none of Berth's
+			var unread error
+			r, unread = state.ParseRecord(records[i])
+			readable = unread == nil
 		}
-		if !alive.IsZero() && !alive.After(w.at()) {
+		if readable && !r.Alive().After(w.at()) {
 			continue
 		}
 		if err == nil && m.score > state.LastLane && !elsewhere(m, records[i]) {
@@ -91,7 +94,7 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 		}
 		one.Ahead = w.ahead
 		w.ahead++
-		w.found = append(w.found, Found[berth.Waiter]{one, err, m})
+		w.found = append(w.found, Found[berth.Waiter]{one, err, r.Heard, m})
 	}
 }
 

@@ -177,6 +177,13 @@ func Text(field, text string) error {
 	return nil
 }
 
+// MetaKey is the pair of a claim's metadata that is Berth's own, and MetaLeader is its value for a claim of package leader: by it
+// a listing tells an election from a plain lock.
+const (
+	MetaKey    = "berth"
+	MetaLeader = "leader"
+)
+
 // Meta refuses metadata that is too large.
 func Meta(field string, meta map[string]string) error {
 	size := 0

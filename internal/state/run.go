@@ -14,12 +14,8 @@ type Run struct {
 	Outcome, Node, Label, Error                              string
 }
 
-// RunBegun is the Outcome of a run that goes on, or whose process has died; RunFailed that of one that
-// has failed.
-const (
-	RunBegun  = "begun"
-	RunFailed = "failed"
-)
+// RunBegun is the Outcome of a run that goes on, or whose process has died.
+const RunBegun = "begun"
 
 // ParseRun reads the text of a run; nil for "".
 func ParseRun(text string) (*Run, error) {

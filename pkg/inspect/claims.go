@@ -45,7 +45,7 @@ type Claim struct {
 	Hold *berth.Holder `json:"hold,omitzero"`
 	Wait *berth.Waiter `json:"wait,omitzero"`
 	// Process is how the process of a hold stands; a listing tells it as far as Standing does. Heard is when that of the
-	// claim was last heard of; a listing does not tell it.
+	// claim was last heard of; a listing takes an extension of a hold for a renewal.
 	Process Process `json:"process,omitzero"`
 	Heard   Heard   `json:"heard,omitzero"`
 	// Paused is for how much longer nothing is granted of the name, 0 if it is not paused.
@@ -167,6 +167,9 @@ func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most in
 	}
 	for _, c := range found.Claims {
 		claim := Claim{Kind: c.Kind, Name: c.Name, Hold: c.Holder, Wait: c.Waiter}
+		if !c.Heard.IsZero() {
+			claim.Heard = Heard{At: c.Heard, Exact: true, By: "wait"}
+		}
 		if p := c.Pause.Under(noticed[c.Kind], found.Now.UnixMilli()); p != nil {
 			claim.Paused = p.Left
 		}

@@ -71,6 +71,20 @@ func Standing(h *berth.Holder, lease time.Duration) Process {
 	return Renewing
 }
 
+// standsAs sets how the process of a hold stands, and when it was heard of. lease is as in Standing.
+func (c *Claim) standsAs(lease time.Duration) {
+	c.Process = Standing(c.Hold, lease)
+	if called := min(lease-c.Hold.Left, c.Hold.Held); (c.Process == Renewing || c.Process == Overdue) && called >= 0 {
+		c.Heard = Heard{At: c.Since().Add(c.For() - called), Exact: true, By: "renewal"}
+	}
+}
+
+// late says whether the process of a claim in a listing should have been heard of.
+func (c *Claim) late() bool {
+	now := c.Since().Add(c.For())
+	return c.Process == Overdue || c.Wait != nil && c.Heard.At.Add((c.Left()+now.Sub(c.Heard.At))*3/5).Before(now)
+}
+
 // judge sets how the processes of a page's holds stand. A lock of which there may be entries on other pages is left out. A replica
 // may lag behind those who renew: it tells of none that it is overdue.
 func judge(page *Page[Claim], from string) {
@@ -91,11 +105,11 @@ func judge(page *Page[Claim], from string) {
 		switch {
 		case c.Hold == nil:
 		case c.Kind != keyspace.Lock:
-			c.Process = Standing(c.Hold, c.Hold.Lease)
+			c.standsAs(c.Hold.Lease)
 		case least[c.Name] > 0:
-			c.Process = Standing(c.Hold, least[c.Name])
+			c.standsAs(least[c.Name])
 		}
-		if page.Replica && c.Process == Overdue {
+		if c.Heard.Exact = c.Heard.Exact && !page.Replica; page.Replica && c.Process == Overdue {
 			c.Process = ""
 		}
 	}
@@ -162,18 +176,23 @@ type told struct {
 	some, all bool // some claim tells when the node should have called; each that does says that it is overdue
 }
 
+// take takes in when a claim says that its node was heard of, and whether that is too long ago.
+func (t *told) take(heard Heard, late bool) {
+	if !heard.Exact {
+		return
+	}
+	if heard.At.After(t.last.At) {
+		t.last = Heard{At: heard.At, Exact: true, By: "claim"}
+	}
+	t.some, t.all = true, (!t.some || t.all) && late
+}
+
 // tells has of each node what its claims tell.
 func (s *snapshot) tells() map[string]told {
 	nodes := make(map[string]told)
 	tell := func(id string, heard Heard, pace time.Duration) {
-		if !heard.Exact {
-			return
-		}
-		n, known := nodes[id]
-		if heard.At.After(n.last.At) {
-			n.last = Heard{At: heard.At, Exact: true, By: "claim"}
-		}
-		n.some, n.all = true, (!known || n.all) && s.late(heard, pace)
+		n := nodes[id]
+		n.take(heard, s.late(heard, pace))
 		nodes[id] = n
 	}
 	for _, h := range s.Holds {

@@ -26,6 +26,15 @@ func (e *Event) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e
 func (h Heard) MarshalJSON() ([]byte, error)     { return wire.Marshal(h) }
 func (h *Heard) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, h) }
 
+func (n Node) MarshalJSON() ([]byte, error)     { return wire.Marshal(n) }
+func (n *Node) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, n) }
+
+func (c Claimed) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Claimed) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+
+func (e Election) MarshalJSON() ([]byte, error)     { return wire.Marshal(e) }
+func (e *Election) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e) }
+
 func (c Cycles) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
 func (c *Cycles) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
 

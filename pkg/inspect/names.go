@@ -20,15 +20,13 @@ import (
 
 // NameFilter says which names a listing is about. The zero value is about all that are in use.
 type NameFilter struct {
-	// Kinds are the kinds, none for all.
+	// Kinds are the kinds, none for semaphores, locks and pools. With keyspace.Once, which Reader.Names without Waiting alone
+	// heeds, there are also the names of package once of whose runs something is kept.
 	Kinds []keyspace.Kind
 	// Prefix is what the names begin with.
 	Prefix string
 	// Idle adds names that nobody holds or waits for, that are not paused, and that are still stored.
 	Idle bool
-	// Once adds the names of package once of whose runs something is kept, as names of the kind keyspace.Once. Only
-	// Reader.Names without Waiting heeds it.
-	Once bool
 	// Waiting leaves only the names that somebody waits for, those with the most waiting claims first. They are found
 	// without a walk over all names, in a registry: it has the names that somebody has waited for in the last
 	// minutes, of which up to 992 are looked at, and misses one that somebody waits for since less than a second.
@@ -67,7 +65,8 @@ func checkKinds(kinds []keyspace.Kind) error {
 // missing, or there twice. Partial says then that the registry has more names than are looked at, or that some could not be
 // read.
 func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int) (page Page[berth.Name], err error) {
-	if err := checkKinds(f.Kinds); err != nil {
+	contended := slices.DeleteFunc(slices.Clone(f.kinds()), func(k keyspace.Kind) bool { return k == keyspace.Once })
+	if err := checkKinds(contended); err != nil {
 		return page, err
 	}
 	if most, err = bounded(most); err != nil {
@@ -76,15 +75,12 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	if f.Waiting {
 		return r.mostContended(ctx, f, from, most)
 	}
-	kinds := f.kinds()
-	if f.Once {
-		kinds = append(slices.Clone(kinds), keyspace.Once)
-	}
-	found, err := r.read.NamesPage(ctx, reader.Walk{Redis: r.redis, Kinds: kinds, Prefix: f.Prefix, Idle: f.Idle}, from, most)
+	found, err := r.read.NamesPage(ctx, reader.Walk{Redis: r.redis, Kinds: f.kinds(), Prefix: f.Prefix, Idle: f.Idle}, from, most)
 	if err != nil {
 		return page, err
 	}
-	noticed, err := r.notices(ctx, f.kinds())
+	noticed, err := r.notices(ctx, contended)
+	err = reader.Joined(err, r.goOn(ctx, found.Names))
 	page = Page[berth.Name]{
 		Next: found.Next, Partial: found.Partial || err != nil, At: found.Now, Replica: found.Replica, Problems: append(found.Problems, problems(err)...),
 	}
@@ -151,19 +147,9 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		noticed map[keyspace.Kind]notice.Field
 		silent  error
 		beside  sync.WaitGroup
-		mu      sync.Mutex
 	)
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
-	read := map[berth.Ref]reader.Row{}
-	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
-		some, err := r.read.Rows(ctx, node, k, nil, refs...)
-		mu.Lock()
-		defer mu.Unlock()
-		for i := range some {
-			read[refs[i]] = some[i]
-		}
-		return err
-	})
+	read, failed := r.rowsOf(ctx, k, refs, func(ref berth.Ref) int { return costs[ref] })
 	beside.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -183,4 +169,20 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		return failed
 	}
 	return nil
+}
+
+// rowsOf reads names, up to k holds of each. Beside an error there are those that were read.
+func (r *Reader) rowsOf(ctx context.Context, k int, refs []berth.Ref, cost func(berth.Ref) int) (map[berth.Ref]reader.Row, error) {
+	var mu sync.Mutex
+	read := map[berth.Ref]reader.Row{}
+	err := r.batches(ctx, refs, cost, func(node rueidis.Client, refs []berth.Ref) error {
+		some, err := r.read.Rows(ctx, node, k, nil, refs...)
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range some {
+			read[refs[i]] = some[i]
+		}
+		return err
+	})
+	return read, err
 }

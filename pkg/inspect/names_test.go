@@ -117,7 +117,9 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 // TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor has texts of scripts/once/run.lua: of periods of 100 ms.
 func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.process("alpha").lock("done", "", nil)
+		alpha := w.process("alpha")
+		alpha.lock("done", "", nil)
+		fence := alpha.lock("goes on", "", nil).Fence()
 		keep := func(name string, fields ...string) {
 			w.Do(append([]string{"HSET", "berth:once:{" + name + "}:state"}, fields...)...)
 		}
@@ -127,18 +129,19 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"))
 		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"))
 		keep("runs", "fmt", "1", "run", run(900, "begun"))
+		keep("goes on", "fmt", "1", "run", strings.Replace(run(900, "begun"), " 7 ", fmt.Sprintf(" %d ", fence), 1))
 		keep("never", "fmt", "1", "run", run(900, "failed"))
 		keep("newer", "fmt", "2")
 		keep("empty", "fmt", "1")
 		keep("damaged", "fmt", "1", "run", "x")
 		w.Do("SET", "berth:once:{foreign}:state", "x")
-		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{}, 10))
+		require.Equal(w.T, []string{"lock done", "lock goes on"}, w.names(inspect.NameFilter{}, 10))
 		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{Prefix: "d", Kinds: []keyspace.Kind{keyspace.Lock}}, 10))
 
 		got := map[string]*berth.RunsInfo{}
 		var bad []string
 		for cursor := ""; ; {
-			page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{Once: true}, cursor, 3)).In(w.T)
+			page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Once}}, cursor, 3)).In(w.T)
 			for _, n := range page.Items {
 				if n.Kind == keyspace.Once {
 					require.Nil(w.T, n.Pause)
@@ -154,11 +157,12 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		}
 		at := time.UnixMilli
 		require.Equal(w.T, map[string]*berth.RunsInfo{
-			"done":  {Success: at(520), Due: at(700), Every: 100 * ms},
-			"fails": {Success: at(520), Due: at(700), Every: 100 * ms, Failed: true},
-			"runs":  {Due: at(1100), Every: 100 * ms},
-			"never": {Due: at(1000), Every: 100 * ms, Failed: true},
-			"newer": nil, "damaged": nil, "foreign": nil,
+			"done":    {Success: at(520), Due: at(700), Every: 100 * ms, Outcome: "done", Begun: at(501), Ended: at(520), Label: "a", Fence: 7},
+			"fails":   {Success: at(520), Due: at(700), Every: 100 * ms, Outcome: "failed", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
+			"runs":    {Due: at(1100), Every: 100 * ms, Outcome: "begun", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
+			"goes on": {Due: at(1100), Every: 100 * ms, Outcome: "begun", Begun: at(901), Ended: at(920), Label: "a", Fence: fence, GoesOn: true},
+			"never":   {Due: at(1000), Every: 100 * ms, Outcome: "failed", Begun: at(901), Ended: at(920), Label: "a", Fence: 7},
+			"newer":   nil, "damaged": nil, "foreign": nil,
 		}, got)
 		slices.Sort(bad)
 		require.Len(w.T, bad, 3)

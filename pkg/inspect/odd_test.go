@@ -92,7 +92,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	return p, append(calls,
 		func(ctx context.Context) error { _, err := look.Name(ctx, keyspace.Lock, "thin"); return err },
 		func(ctx context.Context) error {
-			return testkit.Second(look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 10))
+			return testkit.Second(look.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock, keyspace.Once}, Idle: true}, "", 10))
 		},
 		func(ctx context.Context) error {
 			return testkit.Second(look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10))

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -121,7 +122,9 @@ func (e *Election) Current(ctx context.Context) (*berth.Holder, error) {
 	if err = errors.Join(append(page.Problems, err)...); err != nil || len(page.Items) == 0 {
 		return nil, err
 	}
-	return &page.Items[0], nil // the outermost entry
+	now := &page.Items[0] // the outermost entry
+	delete(now.Meta, settings.MetaKey)
+	return now, nil
 }
 
 // Watch tells who leads, and from then on each change, until ctx ends: nil without an error means that nobody

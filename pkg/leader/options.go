@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -25,7 +26,8 @@ type Config struct {
 	// WantAfter is how long the candidate, once it stands first, waits until it asks for leadership back, and asks
 	// again after each further such time: at least 20 ms, or berth.Forever for never. Default never.
 	WantAfter time.Duration
-	// Meta is stored with the candidate and shown by Current and in listings: up to 16 KiB. Default none.
+	// Meta is stored with the candidate and shown by Current and in listings: up to 16 KiB with a pair of Berth's own, whose key is
+	// berth. Default none.
 	Meta map[string]string
 	// Attrs goes to the Logger and the Observer with every event of the candidate, and not to the server. Default none.
 	Attrs map[string]any
@@ -36,7 +38,14 @@ type Config struct {
 
 // lock are the options of the candidate's claim.
 func (c *Config) lock() qlock.LockOptions {
-	return qlock.LockOptions{MaxHold: c.MaxHold, Priority: c.Priority, WantAfter: c.WantAfter, Meta: c.Meta, Attrs: c.Attrs}
+	return qlock.LockOptions{MaxHold: c.MaxHold, Priority: c.Priority, WantAfter: c.WantAfter, Meta: c.meta(), Attrs: c.Attrs}
+}
+
+// meta is that of the candidate's claim: listings tell by it that it is one.
+func (c *Config) meta() map[string]string {
+	meta := map[string]string{settings.MetaKey: settings.MetaLeader}
+	maps.Copy(meta, c.Meta)
+	return meta
 }
 
 // validate returns a *berth.ConfigError for the first value that cannot be.
@@ -44,5 +53,8 @@ func (c *Config) validate() error {
 	if c.Lease == berth.Forever {
 		return berth.Invalid("Lease", "it must end: a process that died would lead for good")
 	}
-	return settings.Claim{Priority: c.Priority, Lease: c.Lease, MaxHold: c.MaxHold, WantAfter: c.WantAfter, Meta: c.Meta}.Validate()
+	if _, taken := c.Meta[settings.MetaKey]; taken {
+		return berth.Invalid("Meta", "the key %q is Berth's own", settings.MetaKey)
+	}
+	return settings.Claim{Priority: c.Priority, Lease: c.Lease, MaxHold: c.MaxHold, WantAfter: c.WantAfter, Meta: c.meta()}.Validate()
 }

@@ -330,7 +330,7 @@ func TestACandidateHasTheOptionsOfItsElection(t *testing.T) {
 		require.True(t, b.leads())
 		h := w.Holders()[0]
 		require.Equal(t, 2*lease, h.Lease)
-		require.Equal(t, map[string]string{"zone": "b"}, h.Meta)
+		require.Equal(t, map[string]string{"zone": "b", "berth": "leader"}, h.Meta)
 		w.Until(b.only().from + time.Minute + 50*ms)
 		require.ErrorIs(t, context.Cause(b.only().ctx), berth.ErrExpired, "MaxHold bounds a term")
 		require.True(t, low.leads())

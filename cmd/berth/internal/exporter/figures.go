@@ -6,6 +6,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // figures are those of all names of a class: sums, of times the longest, and of moments the first.
@@ -64,7 +65,7 @@ func (c *census) add(of class, n *berth.Name) {
 		}
 	}
 	if n.Runs != nil {
-		if n.Runs.Failed {
+		if n.Runs.Outcome == string(once.Failed) {
 			f.failed++
 		}
 		f.success, f.due = first(f.success, n.Runs.Success), first(f.due, n.Runs.Due)

@@ -217,13 +217,16 @@ func (s *source) ask(ctx context.Context) []server {
 	return servers
 }
 
+// everything means all names in use, and those of which runs are kept.
+var everything = inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Once}}
+
 // step goes on with the walk over all names that are in use, and those of which runs are kept, until it comes to its end.
 func (s *source) step(ctx context.Context, r *reading) {
 	if s.walk == nil {
 		s.walk, s.cursor = newCensus(), ""
 	}
 	for range pages {
-		page, err := s.names.Names(ctx, inspect.NameFilter{Once: true}, s.cursor, reader.Most)
+		page, err := s.names.Names(ctx, everything, s.cursor, reader.Most)
 		if err != nil {
 			if s.tries++; s.tries == triesMost { // the walk ends with what it has found, if that is anything
 				if s.cursor != "" {

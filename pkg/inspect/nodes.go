@@ -1,0 +1,212 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// NodeState is how a node stands.
+type NodeState string
+
+// The states of a node, the worst first.
+const (
+	NodeCondemned NodeState = "condemned" // the swarm has declared it dead
+	NodeZombie    NodeState = "zombie"    // it counts as dead for the swarm: the next flush condemns it
+	NodeOverdue   NodeState = "overdue"   // it should have been heard of by now: it is dead, stopped or cut off
+	NodeAlive     NodeState = "alive"
+	NodeUnknown   NodeState = "unknown" // nothing tells: it is in no swarm, and renews nothing
+)
+
+// Node is a node as its claims and the swarm tell of it. A node that holds nothing, waits for nothing and is in no swarm is not
+// known.
+type Node struct {
+	ID    string    `json:"node"`
+	Label string    `json:"label"`
+	State NodeState `json:"state"`
+	Heard Heard     `json:"heard"`
+	// ZombieAfter is after how long without a probe it counts as dead for the swarm, 0 if it is in none.
+	ZombieAfter time.Duration `json:"zombieAfterMs,omitzero"`
+	// Holds and Waits are the names that it holds and waits for, by kind and name.
+	Holds []Claimed `json:"holds"`
+	Waits []Claimed `json:"waits"`
+}
+
+// Claimed is what a node has of a name: so many claims.
+type Claimed struct {
+	Kind   keyspace.Kind `json:"kind"`
+	Name   string        `json:"name"`
+	Claims int           `json:"claims"`
+}
+
+// Dead says that the swarm takes it for dead.
+func (n *Node) Dead() bool { return n.State == NodeCondemned || n.State == NodeZombie }
+
+// place is where a node stands in a listing: dead ones that have something first.
+func (n *Node) place() int {
+	if n.Dead() && len(n.Holds)+len(n.Waits) == 0 {
+		return len(nodeStates)
+	}
+	return slices.Index(nodeStates, n.State)
+}
+
+var nodeStates = []NodeState{NodeCondemned, NodeZombie, NodeOverdue, NodeAlive, NodeUnknown}
+
+// Nodes is a walk over all claims, and over the nodes of the swarm. It is not safe for concurrent use. There is nothing to close.
+type Nodes struct {
+	reader *Reader
+	cursor string
+	nodes  map[string]*nodeClaims
+	page   Page[Node] // as far as it was read
+}
+
+// nodeClaims are the claims of a node that a walk has met.
+type nodeClaims struct {
+	label string
+	told  told
+	holds map[string]berth.Ref // by claim
+	waits map[string]berth.Ref
+}
+
+// Nodes returns a walk that begins.
+func (r *Reader) Nodes() *Nodes { return &Nodes{reader: r} }
+
+// NodeOf tells of one node, by its claims and the swarm. Its State is "" where nothing is known of it.
+func (r *Reader) NodeOf(ctx context.Context, id string, claims Page[Claim]) (Node, error) {
+	w := r.Nodes()
+	w.add(claims)
+	probed, _, err := r.read.Probed(ctx, id)
+	if in := probed[id]; err == nil && in.ID == "" && w.nodes[id] == nil {
+		return Node{ID: id}, nil
+	}
+	return w.node(id, probed[id]), err
+}
+
+// Read goes on with the walk for up to so many pages of Claims, 0 for all, and tells of all nodes that it has met and of all of the
+// swarm, those that are dead and have something left first. The page is Partial until the walk has come to its end; the next
+// call then begins another one. A claim that comes and goes meanwhile may be missing. The error is that of
+// Claims where nothing was read, and the end of ctx is in Problems else.
+func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
+	if w.cursor == "" {
+		w.nodes, w.page = nil, Page[Node]{}
+	}
+	for n := 0; pages == 0 || n < pages; n++ {
+		found, err := w.reader.Claims(ctx, ClaimFilter{}, w.cursor, reader.Most)
+		if err != nil && (w.page.At.IsZero() || scriptkit.CallersEnd(ctx) == nil) {
+			w.cursor = ""
+			return Page[Node]{}, err
+		} else if err != nil {
+			break
+		}
+		w.add(found)
+		if w.cursor = found.Next; w.cursor == "" {
+			break
+		}
+	}
+	page := w.page
+	swarm, err := w.reader.swarm(context.WithoutCancel(ctx))
+	page.Problems = append(slices.Clip(page.Problems), problems(err)...)
+	page.Partial = w.cursor != "" || len(page.Problems) > 0
+	for id := range w.nodes {
+		if _, in := swarm[id]; !in {
+			swarm[id] = reader.Node{}
+		}
+	}
+	for id, in := range swarm {
+		page.Items = append(page.Items, w.node(id, in))
+	}
+	slices.SortFunc(page.Items, func(a, b Node) int {
+		return cmp.Or(cmp.Compare(a.place(), b.place()), b.Heard.At.Compare(a.Heard.At), cmp.Compare(a.ID, b.ID))
+	})
+	return page, nil
+}
+
+// swarm is all that the swarm knows of nodes; those that were read beside an error.
+func (r *Reader) swarm(ctx context.Context) (map[string]reader.Node, error) {
+	nodes := map[string]reader.Node{}
+	for cursor := "0"; ; {
+		found, next, err := r.read.NodesPage(ctx, cursor)
+		for _, n := range found {
+			nodes[n.ID] = n
+		}
+		if cursor = next; err != nil || cursor == "0" {
+			return nodes, err
+		}
+	}
+}
+
+// add takes in a page of claims.
+func (w *Nodes) add(found Page[Claim]) {
+	if w.page.At.IsZero() {
+		w.page.At = found.At
+	}
+	w.page.Replica, w.page.Moving = w.page.Replica || found.Replica, w.page.Moving || found.Moving
+	w.page.Problems = append(w.page.Problems, found.Problems...)
+	for i := range found.Items {
+		c := &found.Items[i]
+		if w.nodes == nil {
+			w.nodes = map[string]*nodeClaims{}
+		}
+		n := w.nodes[c.Node()]
+		if n == nil {
+			n = &nodeClaims{holds: map[string]berth.Ref{}, waits: map[string]berth.Ref{}}
+			w.nodes[c.Node()] = n
+		}
+		n.label = cmp.Or(c.Label(), n.label)
+		n.told.take(c.Heard, c.late())
+		to, ref := n.waits, berth.Ref{Kind: c.Kind, Name: c.Name}
+		if c.Hold != nil {
+			to = n.holds
+			delete(n.waits, c.ID()) // it was granted meanwhile
+		}
+		to[c.ID()] = ref
+	}
+}
+
+// node is what is known of a node, in with its ID where the swarm knows it.
+func (w *Nodes) node(id string, in reader.Node) Node {
+	c := cmp.Or(w.nodes[id], &nodeClaims{})
+	n := Node{
+		ID: id, Label: cmp.Or(c.label, in.Label), State: NodeUnknown, Heard: c.told.last, ZombieAfter: in.Limit,
+		Holds: parts(c.holds), Waits: parts(c.waits),
+	}
+	if in.ID != "" {
+		n.State = NodeAlive
+		if probed := in.Probed(); probed.After(n.Heard.At) {
+			n.Heard = Heard{At: probed, Exact: !w.page.Replica, By: "probe"}
+		}
+	}
+	switch {
+	case in.Condemned:
+		n.State = NodeCondemned
+	case in.Zombie && !w.page.Replica:
+		n.State = NodeZombie
+	case c.told.some && c.told.all:
+		n.State = NodeOverdue
+	case c.told.some:
+		n.State = NodeAlive
+	}
+	return n
+}
+
+// parts are the names of claims.
+func parts(claims map[string]berth.Ref) []Claimed {
+	counts := map[berth.Ref]int{}
+	for _, ref := range claims {
+		counts[ref]++
+	}
+	all := make([]Claimed, 0, len(counts))
+	for _, ref := range slices.SortedFunc(maps.Keys(counts), func(a, b berth.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	}) {
+		all = append(all, Claimed{ref.Kind, ref.Name, counts[ref]})
+	}
+	return all
+}
