@@ -1,6 +1,6 @@
 // Command berth shares limited things between processes: it runs commands under
-// a semaphore or a lock, shows both and lets operators change them, looks at the
-// swarm and at the server, and shows in a demo without any server what all this is
+// a semaphore or a lock, shows both and lets operators change them, looks at
+// nodes and at the server, and shows in a demo without any server what all this is
 // about. See berth --help.
 package main
 

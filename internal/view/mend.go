@@ -59,7 +59,7 @@ func Command(m inspect.Mend, where ...string) string {
 	}
 	switch {
 	case m.Verb == "flush":
-		words, args = []string{"berth", "swarm", "flush"}, nil
+		words, args = []string{"berth", "node", "flush"}, nil
 	case m.Name == "":
 		words, args, flags = []string{"berth", m.Verb}, nil, []string{"--all"}
 	case m.Owner != "":

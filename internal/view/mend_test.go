@@ -26,7 +26,7 @@ func TestACommandSaysWhatMends(t *testing.T) {
 		args []string // nil: it cannot be said
 	}{
 		{inspect.Mend{Verb: "unpause"}, []string{"unpause", "--all"}},
-		{inspect.Mend{Verb: "flush"}, []string{"swarm", "flush"}},
+		{inspect.Mend{Verb: "flush"}, []string{"node", "flush"}},
 		{of(keyspace.Lock, "unpause", "-a b'"), []string{"lock", "unpause", "--", "-a b'"}},
 		{of(keyspace.Sem, "sweep", "gpu"), []string{"sem", "sweep", "gpu"}},
 		{inspect.Mend{Kind: keyspace.Sem, Verb: "resize", Name: "gpu", Capacity: 4}, []string{"sem", "resize", "gpu", "4"}},

@@ -1,36 +1,61 @@
 package view
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
-// Node is a node of the swarm as a row.
+// Node is a node as a row.
 type Node struct {
-	node.SwarmNode
+	inspect.Node
 	at time.Time
 }
 
 // NodesAt is a row for each of the nodes, at a moment by the server's clock.
-func NodesAt(all []node.SwarmNode, at time.Time) []Node {
-	return rows(all, func(n *node.SwarmNode) Node { return Node{*n, at} })
+func NodesAt(at time.Time, all ...inspect.Node) []Node {
+	return rows(all, func(n *inspect.Node) Node { return Node{*n, at} })
 }
 
-// Nodes are the columns of a node. PROBED is how long ago it said that it lives, LIMIT after how long it counts as dead.
+// Nodes are the columns of a node. HEARD is how long ago it was heard of, LIMIT after how long without a probe it counts as dead.
 var Nodes = Columns[Node]{
-	{Head: "NODE", Cell: func(n *Node) Cell { return to("node", n.Node, n.Node) }},
-	{Head: "STATE", Cell: func(n *Node) Cell {
-		switch {
-		case n.Condemned:
-			return Cell{{Says: "condemned", Look: Bad}}
-		case n.Zombie:
-			return Cell{{Says: "zombie", Look: Bad}}
+	{Head: "NODE", Share: 3, Cell: func(n *Node) Cell { return to("node", n.ID, n.ID) }},
+	{Head: "STATE", Width: 9, Cell: func(n *Node) Cell { return Cell{{Says: string(n.State), Look: nodeLooks[n.State]}} }},
+	{Head: "HEARD", Width: 6, Right: true, Cell: func(n *Node) Cell { return lasted(n.at.Sub(n.Heard.At), n.Heard.At) }},
+	{Head: "LIMIT", Width: 6, Right: true, Cell: func(n *Node) Cell {
+		if n.ZombieAfter == 0 {
+			return nil
 		}
-		return Cell{{Says: "alive", Look: Good}}
+		return says(text.Human(n.ZombieAfter))
 	}},
-	{Head: "PROBED", Cell: func(n *Node) Cell { return lasted(n.at.Sub(n.ProbedAt), n.ProbedAt) }},
-	{Head: "LIMIT", Cell: func(n *Node) Cell { return says(text.Human(n.ZombieAfter)) }},
-	{Head: "LABEL", Cell: func(n *Node) Cell { return to("label", n.Label, n.Label) }},
+	{Head: "HOLDS", Share: 4, Cell: func(n *Node) Cell { return claimed(n.Holds) }},
+	{Head: "WAITS FOR", Share: 4, Cell: func(n *Node) Cell { return claimed(n.Waits) }},
+	{Head: "LABEL", Share: 3, Cell: func(n *Node) Cell { return to("label", n.Label, n.Label) }},
+}
+
+var nodeLooks = map[inspect.NodeState]Look{
+	inspect.NodeCondemned: Bad, inspect.NodeZombie: Bad, inspect.NodeOverdue: Bad, inspect.NodeAlive: Good, inspect.NodeUnknown: Quiet,
+}
+
+// Look is how the state of the node looks.
+func (n *Node) Look() Look { return nodeLooks[n.State] }
+
+// claimedMost is how many names of a node are told in a row.
+const claimedMost = 3
+
+// claimed are the names that a node has claims of.
+func claimed(all []inspect.Claimed) (c Cell) {
+	for i, of := range all {
+		if i == claimedMost {
+			return append(c, Piece{Says: fmt.Sprintf("and %d more", len(all)-i)})
+		}
+		says := string(of.Kind) + " " + text.Plain(of.Name)
+		if of.Claims > 1 {
+			says += fmt.Sprintf(" (%d)", of.Claims)
+		}
+		c = append(c, Piece{Says: says, To: Place{Of: "name", Kind: of.Kind, Name: of.Name}})
+	}
+	return c
 }

@@ -24,20 +24,23 @@ func Candidacies() ClaimFilter {
 	return ClaimFilter{Kinds: []keyspace.Kind{keyspace.Lock}, Meta: map[string]string{settings.MetaKey: settings.MetaLeader}}
 }
 
-// Elections are those that claims of Candidacies are of, by name. An election where nobody leads or stands is not known.
-func Elections(claims []Claim) []Election {
-	var all []Election
-	for i := range claims {
-		c := &claims[i]
-		at, there := slices.BinarySearchFunc(all, c.Name, func(e Election, name string) int { return strings.Compare(e.Name, name) })
+// Elections are those that the claims of a listing of Candidacies are of, by name. An election in which nobody leads or stands is
+// not known.
+func Elections(claims Page[Claim]) Page[Election] {
+	page := Page[Election]{
+		Items: []Election{}, Partial: claims.Partial, At: claims.At, Replica: claims.Replica, Moving: claims.Moving, Problems: claims.Problems,
+	}
+	for i := range claims.Items {
+		c := &claims.Items[i]
+		at, there := slices.BinarySearchFunc(page.Items, c.Name, func(e Election, name string) int { return strings.Compare(e.Name, name) })
 		if !there {
-			all = slices.Insert(all, at, Election{Name: c.Name})
+			page.Items = slices.Insert(page.Items, at, Election{Name: c.Name})
 		}
-		if e := &all[at]; c.Wait != nil {
+		if e := &page.Items[at]; c.Wait != nil {
 			e.Candidates++
-		} else if e.Leader == nil { // the outermost entry comes first
+		} else if e.Leader == nil || c.Hold.Granted.Before(e.Leader.Granted) { // the outermost entry
 			e.Leader, e.Process = c.Hold, c.Process
 		}
 	}
-	return all
+	return page
 }

@@ -100,7 +100,7 @@ var facts = map[string][]string{
 	"name":     {`trainer-9@rack-4`, `its process is dead, stopped or cut off`, `overdue`, `queue-runner-1`, `sweep/1\.1`, `ML-1041`},
 	"lock":     {`order-1042`, `order-1044`, `checkout-3`},
 	"paused":   {`the relay moves to another data centre`, `newsletter-1`},
-	"endless":  {`stuck: dead holder`, `reports`, `forever`, `berth swarm flush`},
+	"endless":  {`stuck: dead holder`, `reports`, `forever`, `berth node flush`},
 	"pool": {
 		`all 5 resources rest`, `429: too many requests`, `asks for a captcha`, `its password was changed; Eva asks the owner`, `ana@example\.org`,
 		`forever`, `customer-7`, `locked until tomorrow by the provider`,

@@ -104,7 +104,7 @@ func (a *App) listDrains(ctx context.Context, o *drainOptions) error {
 		}
 		drains := view.DrainsAt(found.Items, found.At)
 		if len(drains) > 0 {
-			claims, err := allClaims(ctx, read, inspect.ClaimFilter{}, o.within)
+			claims, err := AllClaims(ctx, read, inspect.ClaimFilter{}, o.within)
 			if err != nil {
 				return err
 			}

@@ -282,7 +282,7 @@ func TestUsage(t *testing.T) {
 func TestHelpNeedsNoServer(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"", "--help", "--version", "sem", "lock", "pool", "swarm", "completion bash", "sem show x --help", "help drain",
+		"", "--help", "--version", "sem", "lock", "pool", "node", "once", "leader", "completion bash", "sem show x --help", "help drain",
 	} {
 		require.NotEmpty(t, apptest.Call(t, apptest.Nobody, strings.Fields(line)...).Ends(t, 0).Out, line)
 	}
@@ -309,7 +309,7 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
 			for _, line := range []string{
-				"check", "sem ls", "sem show gpu", "sem resize gpu 2", "lock ls", "pool ls", "pool add proxies a", "swarm flush",
+				"check", "sem ls", "sem show gpu", "sem resize gpu 2", "lock ls", "pool ls", "pool add proxies a", "node flush",
 				"check --help", "run --sem gpu --capacity 1 --try true", "__complete sem show ",
 			} {
 				args := strings.Split(line, " ")

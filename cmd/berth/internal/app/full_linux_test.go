@@ -18,7 +18,7 @@ func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(t.Context(), "gpu", nil))(t)
 	for _, line := range []string{
 		"check", "check --json", "sem ls", "lock ls", "lock show gpu --json", "pool ls", "pool add proxies a",
-		"swarm status", "swarm flush", "--version", "run --help",
+		"node ls", "node flush", "once ls", "leader ls", "--version", "run --help",
 	} {
 		full := apptest.Got(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		var errs bytes.Buffer

@@ -99,7 +99,8 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	t.Parallel()
 	denied := apptest.Refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
 	for _, line := range []string{
-		"sem ls", "lock ls", "pool ls", "sem show x", "lock show x", "pool show x", "pool inspect x", "lock explain x", "swarm status",
+		"sem ls", "lock ls", "pool ls", "sem show x", "lock show x", "pool show x", "pool inspect x", "lock explain x", "node ls",
+		"once ls", "once show x", "leader ls", "leader show x",
 	} {
 		args := strings.Fields(line)
 		for _, more := range [][]string{nil, {"--json"}} {

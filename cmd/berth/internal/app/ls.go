@@ -144,7 +144,7 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, hea
 			return err
 		}
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-			all := allNames(ctx, read, inspect.NameFilter{Kinds: some})
+			all := AllNames(ctx, read, inspect.NameFilter{Kinds: some})
 			all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool {
 				return n.Kind == keyspace.Lock && n.Held == 0 && n.Pause == nil
 			})

@@ -207,7 +207,7 @@ func (m *mutated) looks() (all []call) {
 	pools := allocator.NewOperator(m.n)
 	return append(all,
 		call{"Names", func(ctx context.Context) error {
-			return testkit.Second(m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0))
+			return testkit.Second(m.look.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Once}, Idle: true}, "", 0))
 		}},
 		call{"Waiting", func(ctx context.Context) error {
 			return testkit.Second(m.look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0))
@@ -296,7 +296,7 @@ func (m *mutated) commands() []call {
 	var all []call
 	for _, line := range []string{
 		"ps", "sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "pool show gpu --all", "pool inspect gpu",
-		"sem explain gpu", "lock explain gpu", "pool explain gpu", "cycles", "swarm status", "lock show thin", "lock show job",
+		"sem explain gpu", "lock explain gpu", "pool explain gpu", "cycles", "node ls", "once ls", "leader ls", "once show job", "lock show thin", "lock show job",
 	} {
 		if m.r.IntN(2) == 0 {
 			line += " --json"

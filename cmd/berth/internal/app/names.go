@@ -41,8 +41,8 @@ func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), i
 	}
 }
 
-// allNames are the names that a filter means, in no order. Those that cannot be read are in its problems.
-func allNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) inspect.Page[berth.Name] {
+// AllNames are the names that a filter means, in no order. Those that cannot be read are in its problems.
+func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) inspect.Page[berth.Name] {
 	all, _ := pages(0, func(cursor string) (inspect.Page[berth.Name], error) {
 		return read.Names(ctx, f, cursor, 1000)
 	}, func(n berth.Name) string { return string(n.Kind) + n.Name })

@@ -83,7 +83,7 @@ func pairs(metas []string) (map[string]string, error) {
 
 func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duration, by view.Order[inspect.Claim], most int) error {
 	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
-		found, err := allClaims(ctx, read, f, within)
+		found, err := AllClaims(ctx, read, f, within)
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 	})
 }
 
-// allClaims reads the claims that a filter means, for so long.
-func allClaims(
+// AllClaims reads the claims that a filter means, for so long.
+func AllClaims(
 	ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration,
 ) (found inspect.Page[inspect.Claim], _ error) {
 	limited, cancel := context.WithTimeout(ctx, within)

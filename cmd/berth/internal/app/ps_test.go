@@ -96,12 +96,12 @@ func TestListingsOfNothing(t *testing.T) {
 	const none = `{"namespace": "shop", "items": [], "partial": false, "replica": false, "moving": false}`
 	at := regexp.MustCompile(`"at": "[^"]+",`)
 	for line, says := range map[string][2]string{
-		"sem ls":  {"No semaphore is in use in namespace shop.", none},
-		"lock ls": {"No lock is held in namespace shop.", none},
-		"pool ls": {"There is no pool in namespace shop.", none},
-		"swarm status": {
-			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"nodes": [], "owners": [], "names": [], "waiters": []}}`,
-		},
+		"sem ls":    {"No semaphore is in use in namespace shop.", none},
+		"lock ls":   {"No lock is held in namespace shop.", none},
+		"pool ls":   {"There is no pool in namespace shop.", none},
+		"node ls":   {"No node holds or waits for anything, or is in a swarm, in namespace shop.", none},
+		"once ls":   {"Of no name are runs known in namespace shop.", none},
+		"leader ls": {"Nobody leads or stands for anything in namespace shop.", none},
 	} {
 		args := append(strings.Fields(line), "--namespace", "shop")
 		require.Equal(t, apptest.Outcome(0, says[0]+"\n", ""), apptest.Call(t, url, args...))

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/demo"
 	"github.com/berth-go/berth/cmd/berth/internal/exporter"
 	"github.com/berth-go/berth/cmd/berth/internal/lock"
+	"github.com/berth-go/berth/cmd/berth/internal/nodes"
 	"github.com/berth-go/berth/cmd/berth/internal/pool"
 	"github.com/berth-go/berth/cmd/berth/internal/run"
 	"github.com/berth-go/berth/cmd/berth/internal/sem"
@@ -29,13 +30,13 @@ func all(a *app.App) []*cobra.Command {
 	show := a.ShowAnyCommand(map[keyspace.Kind]app.Shower{
 		keyspace.Sem: sem.Shower(a), keyspace.Lock: lock.Shower(a), keyspace.Pool: pool.Shower(a, false),
 	})
-	return []*cobra.Command{run.Command(a), show, sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+	return []*cobra.Command{run.Command(a), show, sem.Command(a), lock.Command(a), pool.Command(a), nodes.NodeCommand(a), nodes.OnceCommand(a), nodes.LeaderCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
 }
 
 // Documents are what the commands print with --json, by command; of one with a RESOURCE there is another one.
 func Documents() map[string]any {
 	all := app.Documents()
-	for _, more := range []map[string]any{sem.Documents(), lock.Documents(), pool.Documents(), top.Documents()} {
+	for _, more := range []map[string]any{sem.Documents(), lock.Documents(), pool.Documents(), nodes.Documents(), top.Documents()} {
 		maps.Copy(all, more)
 	}
 	return all

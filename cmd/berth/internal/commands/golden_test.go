@@ -27,7 +27,7 @@ var shown = []string{
 	"pool show proxies bound --bindings", "pool show proxies resting", "pool explain proxies", "pool explain mailboxes",
 	"pool next proxies", "pool inspect proxies", "pool inspect accounts", "pool binding ls proxies",
 	"cycles", "explain gpu", "explain none", "show gpu", "show none", "ls", "ls --sort state", "ls --output name", "ls --output wide", "ps", "ps --sort left --output wide", "ps --kind lock --output name",
-	"top", "swarm status", "check",
+	"top", "node ls", "once ls", "once show digest", "once show report", "leader ls", "leader show nightly", "check",
 }
 
 // changing are the commands that change something, in the order in which they are run.
@@ -37,7 +37,7 @@ var changing = []string{
 	"pool add proxies new free", "pool rest proxies free --for 10m --reason tired", "pool remove proxies new", "pool replace accounts x y",
 	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies bound --max-sharers 2",
 	"pool binding set proxies user-2 free", "pool binding remove proxies user-2", "pool release accounts x --force",
-	"drain --label none --stop", "swarm flush", "lock want nightly", "pool want proxies",
+	"drain --label none --stop", "node flush", "lock want nightly", "pool want proxies",
 }
 
 // What each command prints in the scene of package golden, with --json and without it.

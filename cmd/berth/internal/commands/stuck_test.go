@@ -40,7 +40,7 @@ var nights = map[string]struct {
 	"berth ps --waiting --label host-7/worker/1":            {0, `(?s)^KIND[^\n]*\nlock +nightly [^\n]*\n$`},
 	"berth explain nightly":                                 {0, `host-9/cron/1 has held it`},
 	"berth explain proxies":                                 {0, `the one resource rests .*answers 429`},
-	"berth swarm status":                                    {0, `^No node is in the swarm`},
+	"berth node ls":                                         {0, `^NODE `},
 	"berth explain NAME":                                    {0, `without end`},
 	"berth cycles":                                          {0, `^No cycle was found`},
 	"berth pause gpu --for 2h --reason migration":           {0, `^semaphore gpu: paused for 2h00m: migration`},

@@ -1,4 +1,4 @@
-// Package lock has the commands about locks and about the swarm.
+// Package lock has the commands about locks.
 package lock
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -39,8 +38,7 @@ func Command(a *app.App) *cobra.Command {
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
 	return map[string]any{
-		"lock extend":  app.Named[extendDocument]{},
-		"swarm status": app.Document[swarmDocument]{}, "swarm flush": app.Document[node.Flushed]{},
+		"lock extend": app.Named[extendDocument]{},
 	}
 }
 
@@ -109,7 +107,10 @@ func checkBy(by time.Duration, given bool) error {
 }
 
 // shown is what there is to show of a lock.
-type shown struct{ app.Shown }
+type shown struct {
+	app.Shown
+	runs app.RunsDocument
+}
 
 // Shower reads locks, and what is kept of the runs of their names.
 func Shower(a *app.App) app.Shower {
@@ -121,16 +122,16 @@ func Shower(a *app.App) app.Shower {
 
 // look reads a lock, and what is kept of the runs of its name.
 func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string) (s shown, err error) {
-	job := once.New(n, name, once.Config{Every: time.Hour}) // Last goes by the name alone
-	last, failed := job.Last(ctx)
+	var failed error
+	s.runs, failed = app.RunsOf(ctx, n, read, name)
 	if errors.Is(failed, berth.ErrUnavailable) { // there is no use in asking it for the lock
 		return s, failed
 	}
 	if s.Name, err = read.Name(ctx, keyspace.Lock, name); err != nil {
 		return s, err
 	}
-	if failed == nil {
-		failed = s.settle(ctx, job, last)
+	if s.Once = s.runs.Once; s.Once != nil {
+		s.GoesOn = s.runs.Runs.GoesOn
 	}
 	if failed != nil { // the lock could be read
 		fmt.Fprintln(a.Err, app.OneLine(fmt.Sprintf("warning: what is kept of the runs of %s cannot be read: %v", text.Word(name), failed)))

@@ -144,22 +144,6 @@ func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
 	require.False(t, document.GoesOn)
 }
 
-func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
-	t.Parallel()
-	j := jobsOf(t, "host/one/1")
-	run := j.begin()
-	last := apptest.Got(j.Last(t.Context()))(t)
-	require.NoError(t, run.End(t.Context(), errors.New("late")))
-	var read shown
-	require.NoError(t, read.settle(t.Context(), j.Job, last))
-	require.Equal(t, once.Failed, read.Once.Run.Outcome)
-	require.False(t, read.GoesOn)
-
-	j.begin()
-	require.NoError(t, read.settle(t.Context(), j.Job, last))
-	require.True(t, read.GoesOn, "one that has begun since")
-}
-
 func TestLockShowTellsOfMissedPeriods(t *testing.T) {
 	t.Parallel()
 	j := jobsOf(t, "host/one/1")
@@ -179,7 +163,7 @@ func TestLockShowTellsOfMissedPeriods(t *testing.T) {
 func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for what, stored := range map[string][]string{
-		"WRONGTYPE":    {"SET", runsKey, "somebody else's"},
+		"a string":     {"SET", runsKey, "somebody else's"},
 		"incompatible": {"HSET", runsKey, "fmt", "2"},
 		"be read":      {"HSET", runsKey, "fmt", "1", "run", "\x1b[2J\u202e\u3164"},
 	} {

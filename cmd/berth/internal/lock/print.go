@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,7 +24,11 @@ func printLock(a *app.App, s *shown, most int) error {
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return cmp.Or(a.PrintClaims(keyspace.Lock, s.Name.Name, s.HeldBy, s.Waiters, most), s.printRuns(a))
+	err := a.PrintClaims(keyspace.Lock, s.Name.Name, s.HeldBy, s.Waiters, most)
+	if err == nil && s.Once != nil {
+		_, err = fmt.Fprintf(a.Out, "\nOnce in each period\n%s\n", s.runs.Says())
+	}
+	return err
 }
 
 func often(n int) string {
