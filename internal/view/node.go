@@ -22,7 +22,13 @@ func NodesAt(at time.Time, all ...inspect.Node) []Node {
 // Nodes are the columns of a node. HEARD is how long ago it was heard of, LIMIT after how long without a probe it counts as dead.
 var Nodes = Columns[Node]{
 	{Head: "NODE", Share: 3, Cell: func(n *Node) Cell { return to("node", n.ID, n.ID) }},
-	{Head: "STATE", Width: 9, Cell: func(n *Node) Cell { return Cell{{Says: string(n.State), Look: nodeLooks[n.State]}} }},
+	{Head: "STATE", Width: 15, Cell: func(n *Node) Cell {
+		c := Cell{{Says: string(n.State), Look: nodeLooks[n.State]}}
+		if n.Drain != nil {
+			c = append(c, Piece{Says: "draining", Look: Busy})
+		}
+		return c
+	}},
 	{Head: "HEARD", Width: 6, Right: true, Cell: func(n *Node) Cell { return lasted(n.at.Sub(n.Heard.At), n.Heard.At) }},
 	{Head: "LIMIT", Width: 6, Right: true, Cell: func(n *Node) Cell {
 		if n.ZombieAfter == 0 {

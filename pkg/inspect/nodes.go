@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -37,6 +38,8 @@ type Node struct {
 	// Holds and Waits are the names that it holds and waits for, by kind and name.
 	Holds []Claimed `json:"holds"`
 	Waits []Claimed `json:"waits"`
+	// Drain is one that is of the node, nil for none.
+	Drain *berth.Drain `json:"drain,omitzero"`
 }
 
 // Claimed is what a node has of a name: so many claims.
@@ -83,10 +86,21 @@ func (r *Reader) NodeOf(ctx context.Context, id string, claims Page[Claim]) (Nod
 	w := r.Nodes()
 	w.add(claims)
 	probed, _, err := r.read.Probed(ctx, id)
-	if in := probed[id]; err == nil && in.ID == "" && w.nodes[id] == nil {
-		return Node{ID: id}, nil
+	drains, failed := r.Drains(ctx)
+	err = reader.Joined(err, failed)
+	if probed[id].ID == "" && w.nodes[id] == nil {
+		return Node{ID: id, Drain: drainOf(drains.Items, id, "")}, err
 	}
-	return w.node(id, probed[id]), err
+	return w.node(id, probed[id], drains.Items), err
+}
+
+// drainOf is the drain of a node, nil for none.
+func drainOf(drains []berth.Drain, id, label string) *berth.Drain {
+	i := slices.IndexFunc(drains, func(d berth.Drain) bool { return d.Node == id || d.Label != "" && text.Fits(d.Label, label) })
+	if i < 0 {
+		return nil
+	}
+	return &drains[i]
 }
 
 // Read goes on with the walk for up to so many pages of Claims, 0 for all, and tells of all nodes that it has met and of all of the
@@ -111,8 +125,10 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 		}
 	}
 	page := w.page
-	swarm, err := w.reader.swarm(context.WithoutCancel(ctx))
-	page.Problems = append(slices.Clip(page.Problems), problems(err)...)
+	ctx = context.WithoutCancel(ctx)
+	swarm, err := w.reader.swarm(ctx)
+	drains, failed := w.reader.Drains(ctx)
+	page.Problems = slices.Concat(page.Problems, problems(err), problems(failed), drains.Problems)
 	page.Partial = w.cursor != "" || len(page.Problems) > 0
 	for id := range w.nodes {
 		if _, in := swarm[id]; !in {
@@ -120,7 +136,7 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 		}
 	}
 	for id, in := range swarm {
-		page.Items = append(page.Items, w.node(id, in))
+		page.Items = append(page.Items, w.node(id, in, drains.Items))
 	}
 	slices.SortFunc(page.Items, func(a, b Node) int {
 		return cmp.Or(cmp.Compare(a.place(), b.place()), b.Heard.At.Compare(a.Heard.At), cmp.Compare(a.ID, b.ID))
@@ -171,12 +187,13 @@ func (w *Nodes) add(found Page[Claim]) {
 }
 
 // node is what is known of a node, in with its ID where the swarm knows it.
-func (w *Nodes) node(id string, in reader.Node) Node {
+func (w *Nodes) node(id string, in reader.Node, drains []berth.Drain) Node {
 	c := cmp.Or(w.nodes[id], &nodeClaims{})
 	n := Node{
 		ID: id, Label: cmp.Or(c.label, in.Label), State: NodeUnknown, Heard: c.told.last, ZombieAfter: in.Limit,
 		Holds: parts(c.holds), Waits: parts(c.waits),
 	}
+	n.Drain = drainOf(drains, id, n.Label)
 	if in.ID != "" {
 		n.State = NodeAlive
 		if probed := in.Probed(); probed.After(n.Heard.At) {
