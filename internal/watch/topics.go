@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -200,27 +201,74 @@ func (w *Watcher) CyclesSeen() *inspect.Cycles {
 // Claims looks at the claims of all names that a filter means: of a node, an owner, a label. Where there are many names
 // it takes several readings to come upon all: until then those are told that were found.
 func (w *Watcher) Claims(f inspect.ClaimFilter) *Feed[Claims] {
-	k := walk{page: func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error) {
-		return w.read.Claims(ctx, f, cursor, most)
-	}}
-	return look(w, keyOf("claims", f), sort{every: ClaimsEvery, walks: true}, nil, k.next)
+	return look(w, keyOf("claims", f), sort{every: ClaimsEvery, walks: true}, nil, w.walkOver(f).next)
 }
 
-// walk looks for claims. It belongs to the loop of its topic.
-type walk struct {
-	page   func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error)
-	cursor string  // where the next reading goes on, "" at the beginning
-	found  Claims  // since the beginning
-	whole  *Claims // what the last walk has found that came to its end
+func (w *Watcher) walkOver(f inspect.ClaimFilter) *walk[inspect.Claim] {
+	return &walk[inspect.Claim]{page: func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error) {
+		return w.read.Claims(ctx, f, cursor, most)
+	}}
+}
+
+// Node is a node, and its claims.
+type Node struct {
+	inspect.Node
+	Claims Claims
+}
+
+// Node looks at a node, as Claims does.
+func (w *Watcher) Node(id string) *Feed[Node] {
+	k := w.walkOver(inspect.ClaimFilter{Node: id})
+	return look(w, keyOf("node", id), sort{every: ClaimsEvery, walks: true}, nil, func(ctx context.Context) (n Node, err error) {
+		if n.Claims, err = k.next(ctx); err != nil {
+			return n, err
+		}
+		if n.Node, err = w.read.NodeOf(ctx, id, n.Claims); err != nil { // what the claims tell is told
+			n.Claims.Problems = append(slices.Clip(n.Claims.Problems), err)
+		}
+		return n, nil
+	})
+}
+
+// Nodes looks at all nodes, a few pages of claims at a time.
+func (w *Watcher) Nodes() *Feed[inspect.Page[inspect.Node]] {
+	nodes := w.read.Nodes()
+	var whole *inspect.Page[inspect.Node]
+	return look(w, "nodes", sort{every: ClaimsEvery, walks: true, shared: true}, nil, func(ctx context.Context) (inspect.Page[inspect.Node], error) {
+		page, err := nodes.Read(ctx, claimsPages)
+		if err != nil {
+			return page, err
+		} else if page.Next == "" {
+			whole = &page
+		}
+		return *cmp.Or(whole, &page), nil
+	})
+}
+
+// Runs looks at the names of package once of whose runs something is kept, as Claims does.
+func (w *Watcher) Runs() *Feed[inspect.Page[berth.Name]] {
+	f := inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Once}}
+	k := walk[berth.Name]{page: func(ctx context.Context, cursor string, most int) (inspect.Page[berth.Name], error) {
+		return w.read.Names(ctx, f, cursor, most)
+	}}
+	return look(w, "runs", sort{every: ClaimsEvery, walks: true, shared: true}, nil, k.next)
+}
+
+// walk looks for claims, or names. It belongs to the loop of its topic.
+type walk[E any] struct {
+	page   func(ctx context.Context, cursor string, most int) (inspect.Page[E], error)
+	cursor string           // where the next reading goes on, "" at the beginning
+	found  inspect.Page[E]  // since the beginning
+	whole  *inspect.Page[E] // what the last walk has found that came to its end
 }
 
 // next goes on for some pages.
-func (k *walk) next(ctx context.Context) (Claims, error) {
+func (k *walk[E]) next(ctx context.Context) (inspect.Page[E], error) {
 	for range claimsPages {
 		page, err := k.page(ctx, k.cursor, claimsMost-len(k.found.Items))
 		if err != nil {
-			k.cursor, k.found = "", Claims{}
-			return Claims{}, err
+			k.cursor, k.found = "", inspect.Page[E]{}
+			return inspect.Page[E]{}, err
 		}
 		if k.found.At.IsZero() {
 			k.found.At = page.At
@@ -229,7 +277,7 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 		if k.cursor = page.Next; k.cursor == "" || len(k.found.Items) >= claimsMost {
 			whole := k.found
 			whole.Partial = k.cursor != "" || len(whole.Problems) > 0
-			k.whole, k.cursor, k.found = &whole, "", Claims{}
+			k.whole, k.cursor, k.found = &whole, "", inspect.Page[E]{}
 			return whole, nil
 		}
 	}

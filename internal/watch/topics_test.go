@@ -36,7 +36,7 @@ func pages(n int, fails *error) func(context.Context, string, int) (inspect.Page
 
 func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.T) {
 	var fails error
-	k := walk{page: pages(3*claimsPages-1, &fails)}
+	k := walk[inspect.Claim]{page: pages(3*claimsPages-1, &fails)}
 	for n := 1; n <= 2; n++ {
 		c := testkit.Must(k.next(t.Context())).In(t)
 		require.True(t, c.Partial)
@@ -52,7 +52,7 @@ func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.
 
 func TestAWalkThatFailsBeginsAnew(t *testing.T) {
 	var fails error
-	k := walk{page: pages(2*claimsPages, &fails)}
+	k := walk[inspect.Claim]{page: pages(2*claimsPages, &fails)}
 	testkit.Must(k.next(t.Context())).In(t)
 	fails = errors.New("it is away")
 	require.ErrorIs(t, testkit.Second(k.next(t.Context())), fails)
@@ -66,7 +66,7 @@ func TestAWalkThatFailsBeginsAnew(t *testing.T) {
 
 func TestAWalkEndsWhereItHasFoundEnough(t *testing.T) {
 	var fails error
-	k := walk{page: pages(10*claimsMost, &fails)}
+	k := walk[inspect.Claim]{page: pages(10*claimsMost, &fails)}
 	var c Claims
 	for range claimsMost / claimsPages {
 		c, _ = k.next(t.Context())

@@ -34,12 +34,17 @@ func TestWhatPagesShow(t *testing.T) {
 		for _, address := range []string{
 			"", "name?kind=lock&name=backup", "name?kind=sem&name=gpu", "name?kind=sem&name=paused", "name?kind=lock&name=nightly",
 			"name?kind=lock&name=digest", "name?kind=lock&name=migration", "name?kind=pool&name=proxies",
-			"names", "cycles", "name?kind=lock&name=table-a", "search?by=label&q=host-1/*", "actions",
+			"names", "nodes", "runs", "leaders", "cycles", "name?kind=lock&name=table-a", "search?by=label&q=host-1/*", "actions",
 		} {
 			page := s.see(address)
 			file := strings.NewReplacer("name?kind=", "", "&name=", "-").Replace(cmp.Or(address, "overview"))
 			file, _, _ = strings.Cut(file, "?")
 			compare(file, page, address == "")
+			if file == "nodes" {
+				links := linksOf(t, page, "node?")
+				require.NotEmpty(t, links)
+				compare("node", s.see(links[0]), false)
+			}
 			if links := linksOf(t, page, "claim?"); file == "sem-gpu" || file == "pool-proxies" {
 				require.NotEmpty(t, links)
 				compare(file+"-hold", s.see(links[0]), false)

@@ -15,15 +15,73 @@ import (
 )
 
 var nodePage = &page{
-	name: "node", asks: []string{"id"}, regions: []string{"claims"}, every: watch.ClaimsEvery,
+	name: "node", asks: []string{"id"}, regions: []string{"state", "claims"}, every: watch.ClaimsEvery,
 	title: func(q url.Values) string { return "Node " + text.Plain(q.Get("id")) },
 	open: func(c *Console, q url.Values) (source, error) {
 		if q.Get("id") == "" {
 			return nil, berth.Invalid("id", "it is empty")
 		}
-		return c.claims(inspect.ClaimFilter{Node: q.Get("id")}), nil
+		return fed[watch.Node]{c.watch.Node(q.Get("id")), func(n watch.Node) (any, time.Time) {
+			v := oneNode{claimListOf(n.Claims), nil}
+			if n.State != "" {
+				v.Tiles = linesOf(n.Claims.At, view.Nodes.Pick("STATE", "HEARD", "LIMIT", "LABEL"), view.NodesAt(n.Claims.At, n.Node), nodeRow)
+			}
+			return v, n.Claims.At
+		}}, nil
 	},
 }
+
+// oneNode is what the page of a node shows.
+type oneNode struct {
+	claimList
+	Tiles []line // none where nothing is known of it
+}
+
+func nodeRow(n *view.Node) []any { return []any{"node", n.ID} }
+
+// list is a table that fills a page.
+type list struct {
+	Table         []line
+	Caption, None string // what it says with rows, and without any
+	More          int    // rows that are not shown
+	Partial       bool
+	Problems      []string
+}
+
+// listPage is a page of such a table, which feed reads.
+func listPage[T, R any](name, title, caption, none string, columns view.Columns[R], feed func(c *Console) *watch.Feed[inspect.Page[T]],
+	rows func(p inspect.Page[T]) []R, about func(*R) []any,
+) *page {
+	return &page{
+		name: name, regions: []string{"rows"}, every: watch.ClaimsEvery, title: func(url.Values) string { return title },
+		open: func(c *Console, _ url.Values) (source, error) {
+			return fed[inspect.Page[T]]{feed(c), func(p inspect.Page[T]) (any, time.Time) {
+				l := list{Caption: caption, None: none, Partial: p.Partial, Problems: problemsOf(p.Problems)}
+				shown, more := first(rows(p))
+				l.More, l.Table = more, linesOf(p.At, columns, shown, about)
+				return l, p.At
+			}}, nil
+		},
+	}
+}
+
+var nodesPage = listPage("nodes", "Nodes", "Processes that hold or wait, or are in a swarm; dead ones that have left something first",
+	"No process holds or waits for anything, or is in a swarm", view.Nodes, func(c *Console) *watch.Feed[inspect.Page[inspect.Node]] { return c.watch.Nodes() },
+	func(p inspect.Page[inspect.Node]) []view.Node { return view.NodesAt(p.At, p.Items...) }, nodeRow)
+
+var runsPage = listPage("runs", "Runs", "What runs once in each period, what is due first", "Of no name are runs known", view.Runs,
+	func(c *Console) *watch.Feed[inspect.Page[berth.Name]] { return c.watch.Runs() },
+	func(p inspect.Page[berth.Name]) []berth.Name {
+		return slices.SortedFunc(slices.Values(p.Items), view.Soonest)
+	},
+	func(n *berth.Name) []any { return []any{n.Kind, n.Name} })
+
+var leadersPage = listPage("leaders", "Leaders", "Who leads what, and how many would", "Nobody leads or stands for anything", view.Elections,
+	func(c *Console) *watch.Feed[inspect.Page[inspect.Claim]] {
+		return c.watch.Claims(inspect.Candidacies())
+	},
+	func(p inspect.Page[inspect.Claim]) []inspect.Election { return inspect.Elections(p).Items },
+	func(e *inspect.Election) []any { return []any{"election", e.Name} })
 
 var searchPage = &page{
 	name: "search", asks: []string{"by", "q"}, regions: []string{"claims"}, every: watch.ClaimsEvery,

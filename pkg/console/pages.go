@@ -25,7 +25,7 @@ type page struct {
 }
 
 // pages are those that show what was read.
-var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, cyclesPage, actionsPage, namesPage}
+var pages = []*page{overviewPage, namePage, claimPage, nodesPage, nodePage, runsPage, leadersPage, searchPage, cyclesPage, actionsPage, namesPage}
 
 var overviewPage = &page{
 	name: "overview", asks: []string{"kind", "state"}, regions: []string{"names"}, every: watch.OverviewEvery,

@@ -104,8 +104,8 @@ func drainOf(drains []berth.Drain, id, label string) *berth.Drain {
 }
 
 // Read goes on with the walk for up to so many pages of Claims, 0 for all, and tells of all nodes that it has met and of all of the
-// swarm, those that are dead and have something left first. The page is Partial until the walk has come to its end; the next
-// call then begins another one. A claim that comes and goes meanwhile may be missing. The error is that of
+// swarm, those that are dead and have something left first. The page is Partial, and has a Next, until the walk has come to its
+// end; the next call then begins another one. A claim that comes and goes meanwhile may be missing. The error is that of
 // Claims where nothing was read, and the end of ctx is in Problems else.
 func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 	if w.cursor == "" {
@@ -129,7 +129,7 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 	swarm, err := w.reader.swarm(ctx)
 	drains, failed := w.reader.Drains(ctx)
 	page.Problems = slices.Concat(page.Problems, problems(err), problems(failed), drains.Problems)
-	page.Partial = w.cursor != "" || len(page.Problems) > 0
+	page.Next, page.Partial = w.cursor, w.cursor != "" || len(page.Problems) > 0
 	for id := range w.nodes {
 		if _, in := swarm[id]; !in {
 			swarm[id] = reader.Node{}

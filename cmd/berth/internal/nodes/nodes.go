@@ -138,10 +138,10 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, id string, limi
 		return err
 	}
 	n, err := read.NodeOf(ctx, id, claims)
-	if err != nil {
-		return err
+	if err != nil { // what the claims tell is told
+		claims.Problems = append(claims.Problems, err)
 	}
-	if n.State == "" && !claims.Partial {
+	if n.State == "" && !claims.Partial && err == nil {
 		return app.Exit(app.ExitFailed, fmt.Errorf("node %q is not known in namespace %q: it holds nothing, waits for nothing, and is in no swarm", id, a.Namespace))
 	}
 	slices.SortFunc(claims.Items, view.Oldest)
