@@ -15,7 +15,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/watch"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // live is the world of a terminal: a namespace on a server. Only its commands are for other goroutines than that of the
@@ -49,9 +48,11 @@ func (l *live) look(at subject) tea.Cmd {
 	case ofName:
 		follow(l, l.watcher.Name(at.kind, at.name, at.claim), at)
 	case ofNode:
-		follow(l, l.watcher.Claims(inspect.ClaimFilter{Node: at.node}), at)
+		follow(l, l.watcher.Node(at.node), at)
 	case cycles:
 		follow(l, l.watcher.Cycles(), at)
+	case nodes:
+		follow(l, l.watcher.Nodes(), at)
 	}
 	return l.next(at, 0)
 }

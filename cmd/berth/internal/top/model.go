@@ -31,6 +31,7 @@ const (
 	ofName
 	ofNode
 	cycles
+	nodes
 )
 
 // world is all that a model asks for. Its commands deliver messages.
@@ -165,7 +166,9 @@ func (m *model) elsewhere(key string) tea.Cmd {
 		case t.claim != "":
 			return m.say(true, errUnknownNode.Error())
 		}
-		return m.say(true, "select a claim: n shows the claims of its node")
+		return m.say(true, "select a claim: n shows the claims of its node, N all nodes")
+	case "N":
+		return m.open(&nodesScreen{})
 	case "c":
 		return m.open(&cycleScreen{})
 	}

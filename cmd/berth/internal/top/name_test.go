@@ -129,12 +129,12 @@ func TestARowThatIsGoneSaysNothingOfWhatItWas(t *testing.T) {
 
 	p := begin(t, 120, 24)
 	p.open(&nodeScreen{node: "n3"})
-	claims := func(ids ...string) (c watch.Claims) {
+	claims := func(ids ...string) (n watch.Node) {
 		for _, id := range ids {
 			h := hold(id).Holder
-			c.Items = append(c.Items, inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Hold: &h})
+			n.Claims.Items = append(n.Claims.Items, inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Hold: &h})
 		}
-		return c
+		return n
 	}
 	p.reads(claims("n3.a", "n3.b"))
 	p.keys("home")
@@ -154,12 +154,12 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p := begin(t, 80, 24)
 	p.names(contended("gpu", 1))
 	p.open(&nodeScreen{node: "n3"})
-	p.reads(watch.Claims{At: noon, Items: []inspect.Claim{
+	p.reads(watch.Node{Node: inspect.Node{ID: "n3", State: inspect.NodeZombie, Heard: inspect.Heard{At: noon.Add(-time.Minute)}}, Claims: watch.Claims{At: noon, Items: []inspect.Claim{
 		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}, Paused: 1},
 		{Kind: keyspace.Lock, Name: "nightly", Hold: &berth.Holder{ID: "n3.x", Label: "host", Granted: noon.Add(-time.Hour), Held: time.Hour, Left: berth.Forever}},
 		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
-	}})
-	p.shows("3 claims, 0s ago", "> lock nightly", "forever", "waits, paused")
+	}}})
+	p.shows("Heard of 1m0s ago, zombie; 3 claims, 0s ago", "> lock nightly", "forever", "waits, paused")
 	p.keys("down enter")
 	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu", claim: "n3.c"}, p.fake.looks[len(p.fake.looks)-1])
 	p.reads(looked(contended("gpu", 1), []string{"n1.a"}, []string{"n2.b", "n3.c"}))

@@ -122,5 +122,5 @@ func (m *model) trouble() string {
 
 // everyOf is how often each topic is read.
 var everyOf = map[topic]time.Duration{
-	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, cycles: watch.CyclesEvery,
+	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, cycles: watch.CyclesEvery, nodes: watch.ClaimsEvery,
 }
