@@ -22,7 +22,10 @@ var nodePage = &page{
 			return nil, berth.Invalid("id", "it is empty")
 		}
 		return fed[watch.Node]{c.watch.Node(q.Get("id")), func(n watch.Node) (any, time.Time) {
-			v := oneNode{claimListOf(n.Claims), nil}
+			v := oneNode{claimList: claimListOf(n.Claims)}
+			if n.Drain != nil {
+				v.Drain = view.DrainSays(n.Drain, n.Claims.At)
+			}
 			if n.State != "" {
 				v.Tiles = linesOf(n.Claims.At, view.Nodes.Pick("STATE", "HEARD", "LIMIT", "LABEL"), view.NodesAt(n.Claims.At, n.Node), nodeRow)
 			}
@@ -35,6 +38,7 @@ var nodePage = &page{
 type oneNode struct {
 	claimList
 	Tiles []line // none where nothing is known of it
+	Drain string // "" for none
 }
 
 func nodeRow(n *view.Node) []any { return []any{"node", n.ID} }

@@ -152,6 +152,9 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, id string, limi
 	if err := app.Limited(a, view.Nodes.Pick("NODE", "STATE", "HEARD", "LIMIT", "LABEL"), view.NodesAt(claims.At, n), 0); err != nil {
 		return err
 	}
+	if n.Drain != nil {
+		fmt.Fprintln(a.Out, view.DrainSays(n.Drain, claims.At))
+	}
 	fmt.Fprintln(a.Out)
 	return app.List(a, "", claims, "It holds nothing, and waits for nothing,", ofNode, view.Listed(claims.Items), most)
 }
