@@ -145,7 +145,8 @@ func asksOf(verb act.Verb, t target) []ask {
 				err := after(a, typed)
 				a.Force = a.ForceAfter > 0
 				return err
-			}}, why,
+			}},
+			why,
 		}
 	case act.Resize:
 		return []ask{{"capacity", fmt.Sprintf("Which capacity? (now %d)", t.capacity), func(a *act.Action, typed string) (err error) {

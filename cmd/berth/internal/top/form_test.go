@@ -55,8 +55,10 @@ func TestEachActionIsAskedForToldAndConfirmed(t *testing.T) {
 		{"rest of a resource", "G t 'forever' enter 'banned' enter", `Let resource "p2" of pool "proxies" rest until somebody ends it`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource, a.For, a.Reason = act.Rest, "p2", berth.Forever, "banned" })},
 		{"end of a rest", "G t '0' enter enter", `End the rest of resource "p2"`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource = act.Rest, "p2" })},
 		{"drain", "down d enter enter enter", `Drain node "n2"`, false, act.Action{Verb: act.Drain, Node: "n2"}},
-		{"drain by force", "down d '1h' enter '5m' enter 'down' enter", "ended by force", false,
-			act.Action{Verb: act.Drain, Node: "n2", For: time.Hour, Force: true, ForceAfter: 5 * time.Minute, Reason: "down"}},
+		{
+			"drain by force", "down d '1h' enter '5m' enter 'down' enter", "ended by force", false,
+			act.Action{Verb: act.Drain, Node: "n2", For: time.Hour, Force: true, ForceAfter: 5 * time.Minute, Reason: "down"},
+		},
 		{"undrain", "down D enter", `End the drain of node "n2"`, false, act.Action{Verb: act.Undrain, Node: "n2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
