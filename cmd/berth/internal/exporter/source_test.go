@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,14 +148,17 @@ func TestWhatIsStuckIsToldByItsReason(t *testing.T) {
 
 func TestCyclesAreSearchedForBesideTheReadings(t *testing.T) {
 	inWorld(t, func(w *world) {
-		var searches int
-		var fails error
-		hangs := time.Second
-		w.source.search.find = func(context.Context, inspect.CycleOptions) (inspect.Cycles, error) {
-			searches++
+		var searches, hangs atomic.Int64
+		hangs.Store(int64(time.Second))
+		w.source.search.find = func(context.Context, inspect.CycleOptions) (found inspect.Cycles, err error) {
+			searches.Add(1)
+			lasts := time.Duration(hangs.Load())
+			if lasts == 0 {
+				return found, errors.New("it is away")
+			}
 			began := time.Now()
-			<-time.After(hangs)
-			return inspect.Cycles{At: began, Cycles: []inspect.Cycle{{Certain: true}, {}}, Partial: true}, fails
+			<-time.After(lasts)
+			return inspect.Cycles{At: began, Cycles: []inspect.Cycle{{Certain: true}, {}}, Partial: true}, nil
 		}
 		began := time.Now()
 		require.Empty(w.T, about(w.scrape(), "cycles"))
@@ -166,13 +170,13 @@ func TestCyclesAreSearchedForBesideTheReadings(t *testing.T) {
 			require.InDelta(w.T, age.Seconds(), got["exporter_cycles_age_seconds"], 0)
 			require.InDelta(w.T, 1, got["exporter_cycles_in_part"], 0)
 		}
-		require.Equal(w.T, 2, searches, "one of a second is made once in 150")
-		w.Advance(hangs)
-		hangs, fails = 0, errors.New("it is away")
-		w.Advance(150*time.Second - hangs)
+		require.EqualValues(w.T, 2, searches.Load(), "one of a second is made once in 150")
+		w.Advance(time.Second)
+		hangs.Store(0)
+		w.Advance(149 * time.Second)
 		w.scrape()
 		got := w.anew()
-		require.Equal(w.T, 3, searches)
+		require.EqualValues(w.T, 3, searches.Load())
 		require.Equal(w.T, want, about(got, "cycles"), "of the last that was answered")
 		require.InDelta(w.T, 160, got["exporter_cycles_age_seconds"], 1)
 		require.InDelta(w.T, 1, got["exporter_problems"], 0)
