@@ -130,7 +130,8 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 		}
 	}
 	page := w.page
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), swarmWithin)
+	defer cancel()
 	swarm, err := w.reader.swarm(ctx)
 	drains, failed := w.reader.Drains(ctx)
 	page.Problems = slices.Concat(page.Problems, problems(err), problems(failed), drains.Problems)
@@ -148,6 +149,9 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 	})
 	return page, nil
 }
+
+// swarmWithin is how long the swarm and the drains are read after a walk, whose time may be over.
+const swarmWithin = 5 * time.Second
 
 // swarm is all that the swarm knows of nodes; those that were read beside an error.
 func (r *Reader) swarm(ctx context.Context) (map[string]reader.Node, error) {
