@@ -152,7 +152,7 @@ type RunsInfo struct {
 	// Success is when the newest run that succeeded has ended, zero where none is known.
 	Success time.Time `json:"success"`
 	// Due is by when the next run is due: at the end of the period after that of Success. Without a Success it is the end of
-	// the period of the run that began last, or of the period after that while the run goes on.
+	// the period of the run that began last, or of the period after that while the run goes on. Zero if it is not kept.
 	Due time.Time `json:"due"`
 	// Every is the length of the period of Success, or else of the run that began last.
 	Every time.Duration `json:"everyMs"`

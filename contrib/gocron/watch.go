@@ -2,6 +2,7 @@ package berthgocron
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +45,10 @@ func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once
 		return once.Config{}, nil, berth.Invalid("name", "the scheduler has %d jobs of the name %q: give each a name of its own", len(jobs), name)
 	}
 	runs, err := jobs[0].NextRuns(3)
-	if err != nil || len(runs) == 0 {
+	if err == nil && len(runs) == 0 {
+		err = errNoRun
+	}
+	if err != nil {
 		return once.Config{}, nil, fmt.Errorf("berth: gocron does not say when %q runs: %w", name, err)
 	}
 	cfg, err := periods(jobs[0].Schedule(), runs[0])
@@ -58,6 +62,8 @@ func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once
 	}
 	return cfg, jobs[0].Schedule(), nil
 }
+
+var errNoRun = errors.New("it has no next run")
 
 // periods are those of a schedule of which one firing is known, and by it the location of the scheduler.
 func periods(schedule gocron.JobSchedule, run time.Time) (once.Config, error) {

@@ -90,7 +90,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		case end != nil || ctx.Err() != nil || errors.Is(err, errOver):
 			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
 			return d.found, errors.Join(end, cmp.Or(last, err))
-		case !cut && d.found.Left == 0 && !d.failed && began-said >= heard:
+		case !cut && d.found.Left == 0 && !d.failed && began-said >= notice.Heard:
 			return d.found, err
 		case cut || within > 0 && now-said >= within:
 			return d.end(ctx)

@@ -17,10 +17,6 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// heard is how long after a notice was set each client that reads it goes by it; what such a
-// client asked for before has been answered, too, but by a server that is very slow.
-const heard = notice.Vouches + time.Second
-
 // mostNamed is how many names that could not be asked the error has.
 const mostNamed = 100
 
@@ -67,7 +63,7 @@ func (p *Process) walkAll(ctx context.Context, lasts time.Duration, reason strin
 		w.ends = said + lasts
 	}
 	w.pass(ctx)
-	timer := time.NewTimer(heard - (p.Clock.Now() - said))
+	timer := time.NewTimer(notice.Heard - (p.Clock.Now() - said))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

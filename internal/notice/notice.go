@@ -27,6 +27,9 @@ const (
 	// Vouches is for how long what was read counts, from the start of the read on. A walk over
 	// names lasts longer: at its end each process acts on what the walk has said.
 	Vouches = 6 * time.Second
+	// Heard is how long after a notice was set each client that reads it goes by it; what such a
+	// client asked for before has been answered, too, but by a server that is very slow.
+	Heard = Vouches + time.Second
 	// every is how long after the start of a read the next one begins, at the most.
 	every = 5 * time.Second
 	// patience is how long a call waits for a read, at the most.

@@ -24,6 +24,7 @@ func (r *Reader) Drains(ctx context.Context) (page Page[berth.Drain], partial bo
 	if _, long := r.long.letter(key, notice.Label); long {
 		return page, true, fmt.Errorf("berth: the notice has a text that is %w: no drain is read for %s", state.ErrDamaged, longFor)
 	}
+	seen := map[string]bool{} // HSCAN may tell of a field twice
 	for range drainTrips {
 		var p trip
 		scan := p.scan(key, cursor, "[nl]:*", scannedDrains)
@@ -38,6 +39,10 @@ func (r *Reader) Drains(ctx context.Context) (page Page[berth.Drain], partial bo
 			return page, true, p.err
 		}
 		for _, f := range fields {
+			if seen[f.name] {
+				continue
+			}
+			seen[f.name] = true
 			told := notice.Read(f.value)
 			reason, drains := told.Drains(answers.Now)
 			if len(f.value) == 1 {

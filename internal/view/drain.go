@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 )
@@ -19,9 +20,6 @@ type Drain struct {
 	at time.Time
 }
 
-// heard is how long after a drain was called its processes have heard of it, at the most.
-const heard = 7 * time.Second
-
 // DrainsAt is a row for each of the drains, at a moment by the server's clock.
 func DrainsAt(all []berth.Drain, at time.Time) []Drain {
 	return rows(all, func(d *berth.Drain) Drain { return Drain{Drain: *d, at: at} })
@@ -31,7 +29,7 @@ func DrainsAt(all []berth.Drain, at time.Time) []Drain {
 // processes that began later, which do not drain.
 func (d *Drain) Count(c inspect.Claim) {
 	switch {
-	case c.Since().After(d.Since.Add(heard)), d.Node != "" && d.Node != c.Node(), d.Node == "" && !text.Fits(d.Label, c.Label()):
+	case c.Since().After(d.Since.Add(notice.Heard)), d.Node != "" && d.Node != c.Node(), d.Node == "" && !text.Fits(d.Label, c.Label()):
 	case c.Hold != nil:
 		d.Holds++
 	default:

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
@@ -18,7 +19,7 @@ func TestADrainCountsWhatItsProcessesHadBeforeTheyHeard(t *testing.T) {
 		return inspect.Claim{Hold: &berth.Holder{Label: label, Node: node, Granted: since.Add(at)}}
 	}
 	for _, c := range []inspect.Claim{
-		hold("worker/1", "n1", -time.Hour), hold("worker/1", "n2", heard), hold("worker/1", "n1", heard+1), hold("web", "n3", 0),
+		hold("worker/1", "n1", -time.Hour), hold("worker/1", "n2", notice.Heard), hold("worker/1", "n1", notice.Heard+1), hold("web", "n3", 0),
 		{Wait: &berth.Waiter{Label: "worker/2", Node: "n4", Since: since}},
 	} {
 		for i := range all {

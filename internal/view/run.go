@@ -58,6 +58,9 @@ var Runs = Columns[berth.Name]{
 	{Head: "SUCCESS", Width: 7, Right: true, Cell: ofRuns(func(n *berth.Name) Cell { return lasted(n.At.Sub(n.Runs.Success), n.Runs.Success) })},
 	{Head: "EVERY", Width: 6, Right: true, Cell: ofRuns(func(n *berth.Name) Cell { return says(text.Human(n.Runs.Every)) })},
 	{Head: "DUE", Width: 12, Right: true, Cell: ofRuns(func(n *berth.Name) Cell {
+		if n.Runs.Due.IsZero() {
+			return nil
+		}
 		if late := n.At.Sub(n.Runs.Due); late >= 0 {
 			return Cell{{Says: "overdue", Look: Bad}, lasted(late, n.Runs.Due)[0]}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -74,6 +75,7 @@ type Nodes struct {
 type nodeClaims struct {
 	label string
 	told  told
+	since time.Time            // the oldest one
 	holds map[string]berth.Ref // by claim
 	waits map[string]berth.Ref
 }
@@ -89,14 +91,17 @@ func (r *Reader) NodeOf(ctx context.Context, id string, claims Page[Claim]) (Nod
 	drains, failed := r.Drains(ctx)
 	err = reader.Joined(err, failed)
 	if probed[id].ID == "" && w.nodes[id] == nil {
-		return Node{ID: id, Drain: drainOf(drains.Items, id, "")}, err
+		return Node{ID: id, Drain: drainOf(drains.Items, id, "", time.Time{})}, err
 	}
 	return w.node(id, probed[id], drains.Items), err
 }
 
-// drainOf is the drain of a node, nil for none.
-func drainOf(drains []berth.Drain, id, label string) *berth.Drain {
-	i := slices.IndexFunc(drains, func(d berth.Drain) bool { return d.Node == id || d.Label != "" && text.Fits(d.Label, label) })
+// drainOf is the drain of a node, nil for none. since is when its oldest claim came, zero where that is not known: a process that has
+// got something since a drain of its label was heard began later, and does not drain.
+func drainOf(drains []berth.Drain, id, label string, since time.Time) *berth.Drain {
+	i := slices.IndexFunc(drains, func(d berth.Drain) bool {
+		return d.Node == id || d.Label != "" && text.Fits(d.Label, label) && !since.After(d.Since.Add(notice.Heard))
+	})
 	if i < 0 {
 		return nil
 	}
@@ -125,7 +130,8 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 		}
 	}
 	page := w.page
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), swarmWithin)
+	defer cancel()
 	swarm, err := w.reader.swarm(ctx)
 	drains, failed := w.reader.Drains(ctx)
 	page.Problems = slices.Concat(page.Problems, problems(err), problems(failed), drains.Problems)
@@ -143,6 +149,9 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 	})
 	return page, nil
 }
+
+// swarmWithin is how long the swarm and the drains are read after a walk, whose time may be over.
+const swarmWithin = 5 * time.Second
 
 // swarm is all that the swarm knows of nodes; those that were read beside an error.
 func (r *Reader) swarm(ctx context.Context) (map[string]reader.Node, error) {
@@ -176,6 +185,9 @@ func (w *Nodes) add(found Page[Claim]) {
 			w.nodes[c.Node()] = n
 		}
 		n.label = cmp.Or(c.Label(), n.label)
+		if since := c.Since(); n.since.IsZero() || since.Before(n.since) {
+			n.since = since
+		}
 		n.told.take(c.Heard, c.late())
 		to, ref := n.waits, berth.Ref{Kind: c.Kind, Name: c.Name}
 		if c.Hold != nil {
@@ -193,7 +205,7 @@ func (w *Nodes) node(id string, in reader.Node, drains []berth.Drain) Node {
 		ID: id, Label: cmp.Or(c.label, in.Label), State: NodeUnknown, Heard: c.told.last, ZombieAfter: in.Limit,
 		Holds: parts(c.holds), Waits: parts(c.waits),
 	}
-	n.Drain = drainOf(drains, id, n.Label)
+	n.Drain = drainOf(drains, id, n.Label, c.since)
 	if in.ID != "" {
 		n.State = NodeAlive
 		if probed := in.Probed(); probed.After(n.Heard.At) {

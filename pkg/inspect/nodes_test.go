@@ -95,7 +95,7 @@ func TestANodeIsToldOfADrainByItsIDAndByItsLabel(t *testing.T) {
 		beta.lock("digest", "", nil)
 		for _, to := range []berth.DrainTarget{{Label: "host-1/*"}, {Node: alpha.ID()}} {
 			field := map[bool]string{true: notice.Node + to.Node, false: notice.Label + to.Label}[to.Node != ""]
-			w.Do("HSET", space.Notice(), field, "7 0 0 drain tired")
+			w.Do("HSET", space.Notice(), field, fmt.Sprintf("%d 0 0 drain tired", time.Now().UnixMilli()))
 			all, _ := w.nodes()
 			require.NotNil(w.T, all["host-1/a"].Drain)
 			require.Equal(w.T, to, all["host-1/a"].Drain.DrainTarget)
@@ -106,6 +106,21 @@ func TestANodeIsToldOfADrainByItsIDAndByItsLabel(t *testing.T) {
 			w.Do("DEL", space.Notice())
 		}
 		require.Empty(w.T, testkit.Must(w.look.NodeOf(ctx, "nobody", inspect.Page[inspect.Claim]{})).In(w.T).State)
+	})
+}
+
+func TestANodeThatBeganAfterADrainOfItsLabelDoesNotDrain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		space := testkit.Must(keyspace.New("berth")).In(w.T)
+		old := w.process("host-1/old")
+		old.lock("nightly", "", nil)
+		w.Do("HSET", space.Notice(), notice.Label+"host-1/*", fmt.Sprintf("%d 0 0 drain", time.Now().UnixMilli()))
+		w.Advance(notice.Heard + time.Millisecond)
+		w.process("host-1/new").lock("digest", "", nil)
+		old.lock("reports", "", nil) // as an owner may who enters again
+		all, _ := w.nodes()
+		require.NotNil(w.T, all["host-1/old"].Drain)
+		require.Nil(w.T, all["host-1/new"].Drain)
 	})
 }
 

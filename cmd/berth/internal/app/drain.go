@@ -43,7 +43,8 @@ Ctrl-C ends the command, not the drain: the processes go on refusing until --for
 again, within 5 s. --list shows the drains in force, the oldest first, with the holds and waits that are left of
 those that were there; all names are gone through for that. It needs the right +hscan.
 
-Exit code 1: something is left, or was left to whoever resumes it; or another operator's call was faster.`,
+Exit code 1: something is left, or was left to whoever resumes it; --for passed before all had heard; or another
+operator's call was faster.`,
 		Example: "  berth drain --label 'worker/*' --for 2h --reason 'new release'\n" +
 			"  berth drain --label 'worker/*' --force-after 10m --force\n  berth drain --list\n  berth drain --label 'worker/*' --stop",
 		Args: cobra.NoArgs,
@@ -150,7 +151,10 @@ func (a *App) drain(ctx context.Context, o *drainOptions) error {
 					fmt.Fprintf(a.Err, "berth: %s\n", says)
 				}
 			}
-			if d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions); err != nil && d.Left > 0 {
+			began := time.Now()
+			d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions)
+			over := o.For > 0 && ctx.Err() == nil && time.Since(began)+time.Millisecond >= o.For // the server's clock has whole ones
+			if err != nil && (d.Left > 0 || over) {
 				return Exit(ExitFailed, err)
 			}
 		}

@@ -234,6 +234,13 @@ func TestDrainOfWhatNobodyHas(t *testing.T) {
 		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--force-after", "1h", "--force"))
 }
 
+func TestADrainThatEndsBeforeAllHaveHeardHasFailed(t *testing.T) {
+	t.Parallel()
+	called := apptest.Call(t, apptest.Server(t).URL(), "drain", "--label", "nobody", "--for", "300ms")
+	require.Equal(t, 1, called.Code, "no server was out of reach")
+	require.Contains(t, called.Err, "the drain has ended by itself after 300ms")
+}
+
 // It lasts as long as the command waits for all processes to hear, twice.
 func TestPauseOfTheNamespace(t *testing.T) {
 	t.Parallel()

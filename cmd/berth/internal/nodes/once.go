@@ -91,6 +91,9 @@ Exit code 1: no runs of the name are known.`,
 
 // due says when a run is due.
 func due(n *berth.Name) string {
+	if n.Runs.Due.IsZero() {
+		return "is not known"
+	}
 	at := n.Runs.Due.UTC().Format(time.RFC3339)
 	if late := n.At.Sub(n.Runs.Due); late >= 0 {
 		return fmt.Sprintf("since %s, %s ago", at, text.Human(late))

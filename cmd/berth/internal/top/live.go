@@ -148,7 +148,7 @@ func (l *live) do(asked stands) tea.Cmd {
 		o := outcome{action: action}
 		now, err := l.reads(ctx, action)
 		if was := asked.known.Does(); err == nil && now.Does() != was {
-			err = fmt.Errorf("the claim does not do what it did: it %s", now.Does())
+			err = fmt.Errorf("the claim does not do what it did: it %s", cmp.Or(now.Does(), "cannot be read"))
 		}
 		if o.err = err; err == nil {
 			o.done, o.err = l.actor.Do(ctx, action, l.by)
