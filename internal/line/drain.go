@@ -21,7 +21,7 @@ const drainPause = time.Second
 
 // Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until nothing is
 // left or, with Force, ForceAfter has passed: then what is left ends by force. It returns
-// *berth.ConfigError, berth.ErrStale, errOver, ctx's error, or the server's errors: of names that cannot be read alone where
+// *berth.ConfigError, berth.ErrStale, ErrOver, ctx's error, or the server's errors: of names that cannot be read alone where
 // nothing else is left, and beside ctx's error those of the last pass.
 func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.DrainOptions) (berth.Drained, error) {
 	opts := cmp.Or(o, &berth.DrainOptions{})
@@ -41,16 +41,16 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.Drain
 		limited, cancel := scriptkit.Limit(ctx, opts.For)
 		defer cancel()
 		found, err := d.goOn(limited, said)
-		if (limited.Err() != nil || errors.Is(err, errOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
-			err = fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left)
+		if (limited.Err() != nil || errors.Is(err, ErrOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
+			err = fmt.Errorf("%w after %s, with %d holds and waits left", ErrOver, opts.For, found.Left)
 		}
 		return found, err
 	}
 	return d.goOn(ctx, p.Clock.Now())
 }
 
-// errOver is the error of a drain that has ended by itself before it was done.
-var errOver = errors.New("berth: the drain has ended by itself")
+// ErrOver is the error of a drain that has ended by itself before it was done.
+var ErrOver = errors.New("berth: the drain has ended by itself")
 
 // checkDrain says what is wrong with the options of a drain.
 func checkDrain(o *berth.DrainOptions) error {
@@ -87,7 +87,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		switch {
 		case errors.Is(err, berth.ErrStale):
 			return d.found, err
-		case end != nil || ctx.Err() != nil || errors.Is(err, errOver):
+		case end != nil || ctx.Err() != nil || errors.Is(err, ErrOver):
 			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
 			return d.found, errors.Join(end, cmp.Or(last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= notice.Heard:
@@ -147,7 +147,7 @@ func (d *drain) say(ctx context.Context, lasts time.Duration, what string) (err 
 	return err
 }
 
-// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it; errOver if it has ended by itself.
+// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it; ErrOver if it has ended by itself.
 func (d *drain) goesOn(ctx context.Context) error {
 	told, now, err := readNotice(ctx, &d.p.Config, d.field)
 	if err != nil {
@@ -155,7 +155,7 @@ func (d *drain) goesOn(ctx context.Context) error {
 	}
 	f := told[0]
 	if _, goesOn := f.Drains(now); f.Number == d.number && !goesOn {
-		return errOver
+		return ErrOver
 	}
 	if f.Number != d.number {
 		return &berth.StaleError{Changed: cmp.Or(drained(f.What), "forgotten")}
@@ -182,7 +182,7 @@ func (d *drain) means(c *reader.Listed) bool {
 func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 	var forced error
 	for range 2 {
-		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) || errors.Is(forced, errOver) {
+		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) || errors.Is(forced, ErrOver) {
 			return d.found, forced
 		}
 		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {

@@ -175,7 +175,7 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, deep.code)
 		require.NotEmpty(t, linksOf(t, deep.body, "../static/console.css"))
 		require.Empty(t, linksOf(t, deep.body, "static/"))
-		require.Len(t, linksOf(t, deep.body, "../"), 7)
+		require.Len(t, linksOf(t, deep.body, "../"), 10)
 		as := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 		require.Equal(t, http.StatusForbidden, s.get("", as("evil.test")).code)
 		require.Equal(t, http.StatusForbidden, s.get("healthz", as("evil.test:8080")).code)

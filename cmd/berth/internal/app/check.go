@@ -30,7 +30,7 @@ address leads to takes writes now: nothing is repeated, and 3 s are the limit.
 
 Exit codes: 0 it will do, maybe with warnings; 1 it will not; 69 it cannot be
 reached, or refuses.`,
-		Args: cobra.NoArgs,
+		Args: Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if writable {
 				return a.checkWritable(cmd.Context())

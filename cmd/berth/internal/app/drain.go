@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
@@ -43,11 +45,11 @@ Ctrl-C ends the command, not the drain: the processes go on refusing until --for
 again, within 5 s. --list shows the drains in force, the oldest first, with the holds and waits that are left of
 those that were there; all names are gone through for that. It needs the right +hscan.
 
-Exit code 1: something is left, or was left to whoever resumes it; --for passed before all had heard; or another
-operator's call was faster.`,
+Exit code 1: something is left, or was left to whoever resumes it; or another operator's call was faster; or --for was over
+before it was known that nothing is left.`,
 		Example: "  berth drain --label 'worker/*' --for 2h --reason 'new release'\n" +
 			"  berth drain --label 'worker/*' --force-after 10m --force\n  berth drain --list\n  berth drain --label 'worker/*' --stop",
-		Args: cobra.NoArgs,
+		Args: Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd.Flags().Changed); err != nil {
 				return err
@@ -89,9 +91,9 @@ func (o *drainOptions) check(given func(string) bool) error {
 	case given("within"):
 		return berth.Invalid("--within", "it is for --list alone")
 	case (o.target.Node == "") == (o.target.Label == ""):
-		return Usage("--node ID or --label TEXT is missing, or both are there")
+		return o.noTarget(given)
 	case given("for") && (o.For <= 0 || o.For > act.MaxPause):
-		return berth.Invalid("--for", "it is above 0 and at most %s", act.MaxPause)
+		return berth.Invalid("--for", "%s is not above 0 and at most %s", o.For, act.MaxPause)
 	case o.For > 0 && o.ForceAfter >= o.For:
 		return berth.Invalid("--force-after", "by then the drain has ended by itself: --for is %s", o.For)
 	case o.Force && o.ForceAfter <= 0:
@@ -100,6 +102,19 @@ func (o *drainOptions) check(given func(string) bool) error {
 		return berth.Invalid("--force", "--force-after ends holds by force, and needs it")
 	}
 	return settings.Text("--reason", o.Reason)
+}
+
+// noTarget says why it is not known who is to drain.
+func (o *drainOptions) noTarget(given func(string) bool) error {
+	switch {
+	case o.target.Node != "":
+		return berth.Invalid("--label", "with --node there are two to drain; leave one of them out")
+	case given("label"):
+		return berth.Invalid("--label", "it is empty")
+	case given("node"):
+		return berth.Invalid("--node", "it is empty")
+	}
+	return Usage("--node ID or --label TEXT is missing")
 }
 
 // listDrains lists the drains that are in force, and what is left of their processes.
@@ -151,10 +166,7 @@ func (a *App) drain(ctx context.Context, o *drainOptions) error {
 					fmt.Fprintf(a.Err, "berth: %s\n", says)
 				}
 			}
-			began := time.Now()
-			d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions)
-			over := o.For > 0 && ctx.Err() == nil && time.Since(began)+time.Millisecond >= o.For // the server's clock has whole ones
-			if err != nil && (d.Left > 0 || over) {
+			if d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions); err != nil && (d.Left > 0 || errors.Is(err, line.ErrOver)) {
 				return Exit(ExitFailed, err)
 			}
 		}

@@ -30,9 +30,9 @@ func (a *App) eventsCommand() *cobra.Command {
 Ctrl-C. No server tells of changes: this looks each 2 s and compares. What begins and ends
 between two looks is not seen, nor are names beyond the 200 that are in the worst state or
 contend most; names that nobody waits for are looked for each half minute. A claim is named
-where a look tells it, else there is a number. "gave up" are
-waits that ended without a grant. A cycle is seen within half a minute. At first it tells what
-is bad already. The times are the server's.`,
+where a look tells it, else there is a number. "gave up" are waits that ended without a grant.
+A cycle is seen within half a minute. At first it tells what is bad already. The times are
+the server's.`,
 		Example: "  berth events\n  berth events --kind lock --json",
 		Args:    Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {

@@ -61,7 +61,7 @@ written it.`, v.noun(), v.inAll()),
 						all = append(all, d)
 					}
 				}
-				return a.printExplanations(v, args[0], all)
+				return a.printExplanations(v, args[0], claim, all)
 			})
 		}),
 	}
@@ -116,7 +116,7 @@ func (d *explainDocument) code() int {
 var blockers = view.Claims.Pick("RESOURCE", "DOES", "LABEL", "OWNER", "NODE", "FENCE", "FOR", "LEFT", "PROCESS", "HEARD", "CLAIM")
 
 // printExplanations prints those of a name, at the top each under its kind.
-func (a *App) printExplanations(v *Verb, name string, all []explainDocument) (err error) {
+func (a *App) printExplanations(v *Verb, name, claim string, all []explainDocument) (err error) {
 	code := 0
 	for _, d := range all {
 		code = max(code, d.code())
@@ -138,6 +138,8 @@ func (a *App) printExplanations(v *Verb, name string, all []explainDocument) (er
 	switch {
 	case err != nil || code == 0:
 		return err
+	case len(all) == 0 && claim != "":
+		return Exit(code, fmt.Errorf("no claim %q of a semaphore, lock or pool %q in namespace %q, or no longer", claim, name, a.Namespace))
 	case len(all) == 0:
 		return v.none(a, name)
 	}

@@ -66,7 +66,12 @@ func (a *App) installCommand() *cobra.Command {
 		Use:   "install [--shell SHELL]",
 		Short: "Write the script to where the shell looks for it",
 		Long:  installHelp, Example: "  berth completion install --shell zsh",
-		Args: Arguments(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return fmt.Errorf("%q is one argument too many; a shell is named by --shell", args[0])
+			}
+			return Arguments()(cmd, args)
+		},
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := a.NoJSON(cmd); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -135,7 +136,11 @@ func (v *Verb) meant(ctx context.Context, a *App, read *inspect.Reader, name str
 
 // none says that a name is of no kind.
 func (v *Verb) none(a *App, name string) error {
-	return Exit(ExitFailed, fmt.Errorf("no semaphore, lock or pool %q in namespace %q is in use; of a name that is not, say --kind", name, a.Namespace))
+	says := "; of a name that is not, say --kind"
+	if kind, rest, found := strings.Cut(name, "/"); found && slices.Contains(kindWords, kind) && CheckName(rest) == nil {
+		says = fmt.Sprintf(". Did you mean this? --kind %s %s", kind, text.Plain(rest)) // as 'ls -o name' has it
+	}
+	return Exit(ExitFailed, fmt.Errorf("no semaphore, lock or pool %q in namespace %q is in use%s", name, a.Namespace, says))
 }
 
 // ActingCommands are the commands that change something and mean the same for all kinds: below the command of a kind, "" for the top.

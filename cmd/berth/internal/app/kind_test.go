@@ -20,7 +20,10 @@ func TestAVerbAtTheTopMeansTheKindThatIsInUse(t *testing.T) {
 
 	const unused = "in namespace \"berth\" is in use; of a name that is not, say --kind\n"
 	require.Equal(t, apptest.Outcome(1, "", "berth: no semaphore, lock or pool \"gpu\" "+unused), call("pause", "gpu", "--for", "1h"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: no semaphore, lock or pool \"lock/gpu\" in namespace \"berth\" is in use. Did you mean this? --kind lock gpu\n"),
+		call("show", "lock/gpu"))
 	require.Equal(t, 0, call("pause", "gpu", "--for", "1h", "--kind", "lock").Code)
+	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \"x\" of a semaphore, lock or pool \"gpu\" in namespace \"berth\", or no longer\n"), call("explain", "gpu", "x"))
 	require.Equal(t, apptest.Outcome(0, "lock gpu: no longer paused\n", ""), call("unpause", "gpu"), "the pause is a use")
 
 	permit := apptest.Got(apptest.SemOf(t, s, "gpu", 2).Acquire(apptest.Owned("ann"), nil))(t)

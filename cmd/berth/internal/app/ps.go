@@ -36,7 +36,7 @@ claim that waits. It reads only.
 All names of the namespace are gone through: of the most contended ones alone 'berth top'
 tells. What was not read --within the time is left out, and the output is said to be partial.`,
 		Example: "  berth ps --waiting --limit 10\n  berth ps --label 'host-7/*' --watch\n  berth ps --kind lock --meta job=42 --json",
-		Args:    cobra.NoArgs,
+		Args:    Arguments(),
 	}
 	order := sortFlag(cmd, "for", view.ClaimOrders)
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) (err error) {

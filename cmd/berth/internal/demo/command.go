@@ -37,7 +37,7 @@ func Command(a *app.App) *cobra.Command {
 		Use:   "demo",
 		Short: "Watch processes share a semaphore, a lock and a pool; needs no server",
 		Long:  demoHelp,
-		Args:  cobra.NoArgs,
+		Args:  app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := a.NoJSON(cmd); err != nil {
 				return err
@@ -65,7 +65,7 @@ func WorkerCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    workerName,
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := Work(cmd.Context(), os.Stdin, a.Out); err != nil {
 				return app.Exit(app.ExitFailed, err)

@@ -86,7 +86,7 @@ func Command(a *app.App) *cobra.Command {
 		Long:  exporterHelp,
 		Example: "  berth exporter\n  berth exporter --listen 10.0.0.5:9464 --every 30s\n" +
 			"  berth exporter --name-class none",
-		Args: cobra.NoArgs,
+		Args: app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := cmp.Or(a.NoJSON(cmd), o.check()); err != nil {
 				return err

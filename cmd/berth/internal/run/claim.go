@@ -261,6 +261,9 @@ func (o *runOptions) notAcquired(ctx context.Context, conn *app.Connection, line
 	case !errors.As(err, &refused):
 		return err
 	}
+	if refused.Reason == berth.ReasonGone && refused.Cause == nil {
+		err = fmt.Errorf("%w: somebody else has taken it out of the line", err)
+	}
 	if errors.Is(err, berth.ErrBusy) && refused.Pause == nil && (refused.Held == 0 || line.rests) {
 		ctx, cancel := context.WithTimeout(ctx, app.Times.Look)
 		defer cancel()

@@ -70,6 +70,12 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 // or only a pool has.
 func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	sem, lock, pool, period := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool"), flags.Changed("once")
+	ofSem := "" // what is given that only a semaphore has
+	for _, only := range []string{"weight", "capacity"} {
+		if flags.Changed(only) {
+			ofSem = only
+		}
+	}
 	switch {
 	case !sem && !lock && !pool && !period:
 		return app.Usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME, or --once NAME")
@@ -79,10 +85,10 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
 	case pool && (sem || lock):
 		return berth.Invalid("--pool", "with --sem or --lock there are two to wait for; leave one of them out")
-	case lock && (flags.Changed("capacity") || flags.Changed("weight")):
-		return berth.Invalid("--lock", "a lock has neither --capacity nor --weight: it lets in one")
-	case pool && (flags.Changed("capacity") || flags.Changed("weight")):
-		return berth.Invalid("--pool", "a pool has neither --capacity nor --weight: it has resources, and each goes to one")
+	case lock && ofSem != "":
+		return berth.Invalid("--"+ofSem, "a lock has neither --capacity nor --weight: it lets in one")
+	case pool && ofSem != "":
+		return berth.Invalid("--"+ofSem, "a pool has neither --capacity nor --weight: it has resources, and each goes to one")
 	case !lock && flags.Changed("access"):
 		return berth.Invalid("--access", "a semaphore lets in who came first, and a pool too; only with --lock there is a choice")
 	case !lock && flags.Changed("conflict"):

@@ -43,7 +43,7 @@ func Command(a *app.App) *cobra.Command {
 		Long:  webHelp,
 		Example: "  berth web\n  berth web --listen 127.0.0.1:9000 --allow-actions\n" +
 			"  berth web --listen 10.0.0.5:8080 --host ops.example.org --user-header X-Forwarded-User --trusted-proxy 10.0.0.2",
-		Args: cobra.NoArgs,
+		Args: app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := cmp.Or(a.NoJSON(cmd), o.check()); err != nil {
 				return err
