@@ -60,7 +60,7 @@ func TestNodesAreToldByTheirClaimsAndTheSwarm(t *testing.T) {
 		dies.Die()
 		w.Advance(testkit.Lease * 4 / 5)
 
-		all, order := w.nodes()
+		all, _ := w.nodes()
 		require.Equal(w.T, inspect.NodeAlive, all["alpha"].State)
 		require.Equal(w.T, []inspect.Claimed{{Kind: keyspace.Lock, Name: "nightly", Claims: 1}, {Kind: keyspace.Sem, Name: "gpu", Claims: 1}}, all["alpha"].Holds)
 		require.Empty(w.T, all["alpha"].Waits)
@@ -75,7 +75,7 @@ func TestNodesAreToldByTheirClaimsAndTheSwarm(t *testing.T) {
 		require.Equal(w.T, idle.ID(), all["idle"].ID)
 		require.Equal(w.T, 3*time.Second, all["idle"].ZombieAfter)
 		w.Advance(3 * time.Second)
-		all, order = w.nodes()
+		all, order := w.nodes()
 		require.Equal(w.T, inspect.NodeZombie, all["zombie"].State)
 		require.Equal(w.T, "zombie", order[0], "the dead that hold something come first")
 		require.Equal(w.T, "fixed", order[len(order)-1])

@@ -116,10 +116,10 @@ func TestElectionsAreToldFromPlainLocks(t *testing.T) {
 		e := leader.New(apptest.NodeOf(t, s, node.Config{Label: label}), "scheduler", nil)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
-		go func() { ended <- e.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil }) }()
+		go func() { ended <- e.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()
 		t.Cleanup(func() {
 			cancel()
-			<-ended
+			require.ErrorIs(t, <-ended, context.Canceled)
 		})
 	}
 	locks := apptest.LocksOf(t, s, node.Config{Label: "plain"})
