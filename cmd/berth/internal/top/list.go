@@ -248,7 +248,7 @@ func (l *list) keys(*model) string {
 	case l.all:
 		return "enter opens  > < page  . again  tab kind  s order  / filter  a contended  ? help"
 	}
-	return "enter opens  ! stuck  tab kind  s order  / filter  a all  c cycles  N nodes  ? help"
+	return "enter opens  ! stuck  tab kind  s order  / filter  c cycles  N nodes  ? help"
 }
 
 func (l *list) draw(m *model, height int) []string {

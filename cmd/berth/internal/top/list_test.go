@@ -145,7 +145,7 @@ func TestKeysOfTheList(t *testing.T) {
 		{"tab tab tab", "> pool c", "1 of 1"},
 		{"tab tab tab tab", "> sem a", "1 of 4"},
 		{"s", "> sem a", "by name"},
-		{"s s", "> sem a", "most held first"},
+		{"s s", "> lock b", "most held first"},
 		{"s s s", "> sem a", "largest share first"},
 		{"s s s s", "> sem a", "most waiting first"},
 		{"s s s s s", "> sem d", "longest wait first"},
