@@ -62,7 +62,7 @@ func (j *Job) call(cfg Config) (*call, error) {
 		return nil, j.bad
 	}
 	q := &call{j: j, Config: cfg, asked: j.p.Clock.Now()}
-	err := q.fix(time.Now()) // what is as long as a period goes by this one until the server has said its time
+	err := q.fix(time.Now()) //nolint:forbidigo // what is as long as a period goes by this one until the server has said its time
 	q.span = span{}
 	return q, err
 }

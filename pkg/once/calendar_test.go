@@ -52,10 +52,14 @@ func TestWhenADayHasATimeTwiceOrNot(t *testing.T) {
 		{dailyAt("02:15"), "Australia/Lord_Howe", "2026-10-04", "2026-10-05", []string{"10-04 02:30 +11"}},
 		// There a day was left out.
 		{dailyAt("12:00"), "Pacific/Apia", "2011-12-29", "2012-01-01", []string{"12-29 12:00 -10", "12-31 00:00 +14", "12-31 12:00 +14"}},
-		{func(zone string) once.Config { return once.Weekly(time.Sunday, "02:30", zone) }, "Europe/Berlin", "2026-03-20", "2026-04-06",
-			[]string{"03-22 02:30 CET", "03-29 03:00 CEST", "04-05 02:30 CEST"}},
-		{func(zone string) once.Config { return once.Monthly(31, "00:00", zone) }, "Asia/Kathmandu", "2028-01-01", "2028-06-01",
-			[]string{"01-31 00:00 +0545", "02-29 00:00 +0545", "03-31 00:00 +0545", "04-30 00:00 +0545", "05-31 00:00 +0545"}},
+		{
+			func(zone string) once.Config { return once.Weekly(time.Sunday, "02:30", zone) }, "Europe/Berlin", "2026-03-20", "2026-04-06",
+			[]string{"03-22 02:30 CET", "03-29 03:00 CEST", "04-05 02:30 CEST"},
+		},
+		{
+			func(zone string) once.Config { return once.Monthly(31, "00:00", zone) }, "Asia/Kathmandu", "2028-01-01", "2028-06-01",
+			[]string{"01-31 00:00 +0545", "02-29 00:00 +0545", "03-31 00:00 +0545", "04-30 00:00 +0545", "05-31 00:00 +0545"},
+		},
 	} {
 		require.Equal(t, row.want, moments(t, row.cfg(row.zone), row.zone, row.from, row.to), row.zone)
 	}

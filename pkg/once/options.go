@@ -110,7 +110,7 @@ func (c *Config) validatePeriods() error {
 	case c.Schedule != nil && (c.Every != 0 || c.Offset != 0):
 		return berth.Invalid("Schedule", "it is given beside Every or Offset")
 	case c.Schedule != nil:
-		_, err := c.at(time.Now()) // whether there is a period; a call goes by the server's clock
+		_, err := c.at(time.Now()) //nolint:forbidigo // whether there is a period; a call goes by the server's clock
 		return err
 	case c.Every == 0:
 		return berth.Invalid("Every", "it must be given: how long a period is")
