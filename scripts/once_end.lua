@@ -1,6 +1,6 @@
 --[[
 once_end: say how a run ended, unless another one has begun since.
-KEYS[1] runs (HASH fmt, expires, run, success, see once/open)
+KEYS[1] runs (HASH fmt, expires, run, success, due, see once/open)
 ARGV[1] fence of the hold    ARGV[2] start of the period (ms)    ARGV[3] its end (ms)    ARGV[4] end of the next (ms)
 ARGV[5] end of the one after that (ms)    ARGV[6] attempt    ARGV[7] when the run began, as once_begin said (ms)
 ARGV[8] node    ARGV[9] its label    ARGV[10] done, failed or stopped    ARGV[11] why it failed

@@ -168,7 +168,8 @@ const (
 	Deaf Kind = "deaf"
 	// Draining: an operator has asked this process to drain, or not to any more. Detail
 	// is "drain" or "stop", and what was named: "n:" and the node, or "l:" and the label.
-	// Fills: Detail. Level: info.
+	// Err says why it drains, with the reason.
+	// Fills: Detail, Err. Level: info.
 	Draining Kind = "draining"
 	// NoticeFailed: the node could not read what operators say to all nodes, that
 	// names are paused and who is to drain; or it has read only a part, because there are more

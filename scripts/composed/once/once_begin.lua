@@ -1,6 +1,6 @@
 --[[
 once_begin: begin a run of a period, unless the period is done, over or used up.
-KEYS[1] runs (HASH fmt, expires, run, success, see once/open)
+KEYS[1] runs (HASH fmt, expires, run, success, due, see once/open)
 ARGV[1] fence of the hold    ARGV[2] start of the period (ms)    ARGV[3] its end (ms)    ARGV[4] end of the next (ms)
 ARGV[5] end of the one after that (ms)    ARGV[6] so many runs of a period begin at most    ARGV[7] node
 ARGV[8] its label    ARGV[9] middle of the period, 0 unless it lies around a moment (ms)

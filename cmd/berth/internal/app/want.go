@@ -24,8 +24,8 @@ func (a *App) WantCommand(v *Verb) *cobra.Command {
 		Short: "Ask for holds back",
 		Long: fmt.Sprintf(`Ask for holds of a %s back: of NAME all, or the one of CLAIM, which 'berth show' tells;
 --owner and --node ask for what an owner or a node holds, of NAME or of the namespace.
-Nothing ends. The process that holds hears of it with a heartbeat, at once as a rule: it is for
-that process to finish and release. 'berth run' sends its command the signal of --on-wanted.
+Nothing ends. The process that holds hears of it with a heartbeat: at once if it has ever waited,
+else within a third of its lease. It is for that process to finish and release. 'berth run' sends its command the signal of --on-wanted.
 Who waits is left alone. 'berth release' ends holds by force.
 
 Exit code 1: nothing of what was named is held, or its time was over.`, v.noun()),
