@@ -17,7 +17,7 @@ REPLAY the same call is answered again    COST O(n) of at most 10 000 fields
 -- drains are over; a drain without end counts as over after 29 days. Until then a late copy of an older call changes
 -- nothing. A field of a drain that is over goes after a day, when another one is set; one that is not, only if there
 -- are 100, the oldest first. A number of more than 15 digits makes its text damaged: it counts as nothing. Of a notice
--- with more than 10 000 fields clients read the pauses and their own node and label alone, and no other drain can be set.
+-- with more than 10 000 fields clients read the pauses and their own node and label, and no other drain can be set.
 --- @include "state/now"
 --- @include "state/int"
 local day, most, pauses = 86400000, 100, { ["pause:lock"] = true, ["pause:pool"] = true, ["pause:sem"] = true }
