@@ -34,13 +34,19 @@ const auditLimit = testkit.Patience
 // were killed: the longest lease, what extensions add, and the clock set back.
 const keysLimit = 2*time.Minute + 15*time.Second
 
-// kept is how long keys may last that are about all nodes: what operators have said, and who was found dead, is remembered for
-// a day.
-const kept = 24*time.Hour + 2*time.Minute
+// kept is how long the key may last that has who was found dead, and keptDrains the one that has what operators have said: a
+// drain without an end is remembered for 30 days.
+const (
+	kept       = 24*time.Hour + 2*time.Minute
+	keptDrains = 30*24*time.Hour + 2*time.Minute
+)
 
 // lasts is how long a key may last.
 func (r *round) lasts(key string) time.Duration {
-	if strings.HasPrefix(key, r.ns+":notice:") || strings.HasPrefix(key, r.ns+":swarm:") {
+	switch {
+	case strings.HasPrefix(key, r.ns+":notice:"):
+		return keptDrains
+	case strings.HasPrefix(key, r.ns+":swarm:"):
 		return kept
 	}
 	return keysLimit
