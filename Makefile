@@ -244,10 +244,11 @@ vet-all: ## go vet for macOS and Windows of the library and the command
 
 # The newest release of Go; go.mod has the oldest that will do.
 NEWEST_GO := go1.27.4
+newest := $(MAKE) --no-print-directory
 
 .PHONY: check-newest
 check-newest: ## Run `make check` with the newest release of Go
-	@$(step) env -u BERTH_SUITE -u BERTH_TEST_REPORT -u BERTH_SUITE_LEDGER -u MAKEFLAGS GOTOOLCHAIN=$(NEWEST_GO) $(MAKE) --no-print-directory check
+	@$(step) env -u BERTH_SUITE -u BERTH_TEST_REPORT -u BERTH_SUITE_LEDGER -u MAKEFLAGS GOTOOLCHAIN=$(NEWEST_GO) $(newest) check
 
 .PHONY: size
 size: ## Print the size of a program with one lock

@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/once"
 )
@@ -26,28 +27,29 @@ import (
 // sentinels are all that an error of Berth may match, as docs/errors.md names
 // them. A test compares them with the code.
 var sentinels = map[string]error{
-	"ErrNotAcquired":           berth.ErrNotAcquired,
-	"ErrBusy":                  berth.ErrBusy,
-	"ErrNotHeld":               berth.ErrNotHeld,
-	"ErrLost":                  berth.ErrLost,
-	"ErrExpired":               berth.ErrExpired,
-	"ErrReleased":              berth.ErrReleased,
-	"ErrDeadlock":              berth.ErrDeadlock,
-	"ErrTooManyEntries":        berth.ErrTooManyEntries,
-	"ErrNotRunning":            berth.ErrNotRunning,
-	"ErrClosed":                berth.ErrClosed,
-	"ErrDraining":              berth.ErrDraining,
-	"ErrUnavailable":           berth.ErrUnavailable,
-	"ErrInvalidConfig":         berth.ErrInvalidConfig,
-	"ErrIncompatible":          berth.ErrIncompatible,
-	"ErrAbsent":                berth.ErrAbsent,
-	"ErrStale":                 berth.ErrStale,
-	"fence.ErrStale":           fence.ErrStale,
-	"once.ErrUsedUp":           once.ErrUsedUp,
-	"once.ErrLate":             once.ErrLate,
-	"leader.ErrWanted":         leader.ErrWanted,
-	"context.Canceled":         context.Canceled,
-	"context.DeadlineExceeded": context.DeadlineExceeded,
+	"ErrNotAcquired":              berth.ErrNotAcquired,
+	"ErrBusy":                     berth.ErrBusy,
+	"ErrNotHeld":                  berth.ErrNotHeld,
+	"ErrLost":                     berth.ErrLost,
+	"ErrExpired":                  berth.ErrExpired,
+	"ErrReleased":                 berth.ErrReleased,
+	"ErrDeadlock":                 berth.ErrDeadlock,
+	"ErrTooManyEntries":           berth.ErrTooManyEntries,
+	"ErrNotRunning":               berth.ErrNotRunning,
+	"ErrClosed":                   berth.ErrClosed,
+	"ErrDraining":                 berth.ErrDraining,
+	"ErrUnavailable":              berth.ErrUnavailable,
+	"ErrInvalidConfig":            berth.ErrInvalidConfig,
+	"ErrIncompatible":             berth.ErrIncompatible,
+	"ErrAbsent":                   berth.ErrAbsent,
+	"ErrStale":                    berth.ErrStale,
+	"fence.ErrStale":              fence.ErrStale,
+	"inspect.ErrDrainsUnreadable": inspect.ErrDrainsUnreadable,
+	"once.ErrUsedUp":              once.ErrUsedUp,
+	"once.ErrLate":                once.ErrLate,
+	"leader.ErrWanted":            leader.ErrWanted,
+	"context.Canceled":            context.Canceled,
+	"context.DeadlineExceeded":    context.DeadlineExceeded,
 }
 
 // status is a row of the table.

@@ -48,15 +48,22 @@ func at(h, m, s uint) gocron.AtTimes { return gocron.NewAtTimes(gocron.NewAtTime
 func TestAWatchedJobRunsOnceForEachFiring(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
-	cron := func(text string) gocron.JobDefinition { return gocron.CronJob(text, false) }
-	seconds := func(text string) gocron.JobDefinition { return gocron.CronJob(text, true) }
+	cron := func(text string) func() gocron.JobDefinition { // a CronJob is of one scheduler
+		return func() gocron.JobDefinition { return gocron.CronJob(text, false) }
+	}
+	seconds := func(text string) func() gocron.JobDefinition {
+		return func() gocron.JobDefinition { return gocron.CronJob(text, true) }
+	}
+	plain := func(job gocron.JobDefinition) func() gocron.JobDefinition {
+		return func() gocron.JobDefinition { return job }
+	}
 	const far = 7 * time.Minute
 	start := time.Date(2000, 3, 25, 0, 0, 0, 0, time.UTC) // a Saturday, the day before a change of the clocks in Berlin
 	startAt := func(after time.Duration) []gocron.JobOption {
 		return []gocron.JobOption{gocron.WithStartAt(gocron.WithStartDateTime(start.Add(after)))}
 	}
 	for name, row := range map[string]struct {
-		job                gocron.JobDefinition
+		job                func() gocron.JobDefinition
 		apart, from, lasts time.Duration
 		runs               int
 		opts               []gocron.JobOption
@@ -69,20 +76,20 @@ func TestAWatchedJobRunsOnceForEachFiring(t *testing.T) {
 		"each hour":              {cron("@hourly"), far, 0, 5 * time.Hour, 6, nil},
 		"uneven":                 {cron("7,23,51 * * * *"), far, 0, 3 * time.Hour, 10, nil},
 		"@every":                 {cron("@every 10m"), time.Minute, 0, time.Hour, 6, startAt(10 * time.Minute)},
-		"a distance":             {gocron.DurationJob(10 * time.Minute), time.Minute, 0, time.Hour, 6, startAt(5 * time.Minute)},
+		"a distance":             {plain(gocron.DurationJob(10 * time.Minute)), time.Minute, 0, time.Hour, 6, startAt(5 * time.Minute)},
 		"each night, by cron":    {cron("30 1 * * *"), far, 24 * time.Hour, time.Hour, 1, nil},
 		"twice, by cron":         {cron("30 2 * * *"), far, 218 * 24 * time.Hour, 3 * time.Hour, 1, nil}, // the clocks go back
 		"each night in New York": {cron("CRON_TZ=America/New_York 0 0 * * *"), far, 28 * time.Hour, 2 * time.Hour, 1, nil},
-		"each night":             {gocron.DailyJob(1, at(1, 30, 0)), far, 24 * time.Hour, time.Hour, 1, nil},
-		"in the gap":             {gocron.DailyJob(1, at(2, 30, 0)), far, 24 * time.Hour, 3 * time.Hour, 1, nil},
-		"twice a day":            {gocron.DailyJob(1, gocron.NewAtTimes(gocron.NewAtTime(6, 0, 0), gocron.NewAtTime(8, 0, 0))), far, 4 * time.Hour, 4 * time.Hour, 2, nil},
-		"each Saturday":          {gocron.WeeklyJob(1, gocron.NewWeekdays(time.Saturday), at(3, 0, 0)), far, time.Hour, 2 * time.Hour, 1, nil},
-		"each Sunday":            {gocron.WeeklyJob(1, gocron.NewWeekdays(time.Saturday, time.Sunday), at(3, 0, 0)), far, 24 * time.Hour, 2 * time.Hour, 1, nil},
+		"each night":             {plain(gocron.DailyJob(1, at(1, 30, 0))), far, 24 * time.Hour, time.Hour, 1, nil},
+		"in the gap":             {plain(gocron.DailyJob(1, at(2, 30, 0))), far, 24 * time.Hour, 3 * time.Hour, 1, nil},
+		"twice a day":            {plain(gocron.DailyJob(1, gocron.NewAtTimes(gocron.NewAtTime(6, 0, 0), gocron.NewAtTime(8, 0, 0)))), far, 4 * time.Hour, 4 * time.Hour, 2, nil},
+		"each Saturday":          {plain(gocron.WeeklyJob(1, gocron.NewWeekdays(time.Saturday), at(3, 0, 0))), far, time.Hour, 2 * time.Hour, 1, nil},
+		"each Sunday":            {plain(gocron.WeeklyJob(1, gocron.NewWeekdays(time.Saturday, time.Sunday), at(3, 0, 0))), far, 24 * time.Hour, 2 * time.Hour, 1, nil},
 		"on workdays, by cron":   {cron("0 9 * * 1-5"), far, 54 * time.Hour, 2 * time.Hour, 1, nil},
-		"each month":             {gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(25), at(3, 0, 0)), far, time.Hour, 2 * time.Hour, 1, nil},
-		"from the month's end":   {gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(-7), at(3, 0, 0)), far, time.Hour, 2 * time.Hour, 1, nil},
+		"each month":             {plain(gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(25), at(3, 0, 0))), far, time.Hour, 2 * time.Hour, 1, nil},
+		"from the month's end":   {plain(gocron.MonthlyJob(1, gocron.NewDaysOfTheMonth(-7), at(3, 0, 0))), far, time.Hour, 2 * time.Hour, 1, nil},
 		"by month, by cron":      {cron("0 3 25 3 *"), far, time.Hour, 2 * time.Hour, 1, nil},
-		"two moments":            {gocron.OneTimeJob(gocron.OneTimeJobStartDateTimes(start.Add(time.Hour), start.Add(3*time.Hour))), far, 0, 4 * time.Hour, 2, nil},
+		"two moments":            {plain(gocron.OneTimeJob(gocron.OneTimeJobStartDateTimes(start.Add(time.Hour), start.Add(3*time.Hour)))), far, 0, 4 * time.Hour, 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +112,7 @@ func TestAWatchedJobRunsOnceForEachFiring(t *testing.T) {
 					})})
 					require.NoError(t, err)
 					t.Cleanup(func() { require.NoError(t, n.Close(t.Context())) })
-					w.watch(n, ahead, berlin, row.job, func(run *once.Run) {
+					w.watch(n, ahead, berlin, row.job(), func(run *once.Run) {
 						mu.Lock()
 						defer mu.Unlock()
 						runs[run.Period().Start]++

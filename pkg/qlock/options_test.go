@@ -169,6 +169,7 @@ func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		held := n.take(nil).Context()
+		synctest.Wait() // until its scripts are loaded
 		n.Reset()
 		bad := qlock.New(n.Node, &qlock.Config{Defaults: qlock.LockOptions{MaxWait: -1}})
 		for field, locks := range map[string]*qlock.Locks{"Defaults.MaxWait": bad, "node": qlock.New(nil, nil)} {

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // The time of day is as far from now as it can be from the edge of its period.
@@ -48,4 +51,12 @@ func TestWhatDaysAreRefused(t *testing.T) {
 		require.NotZero(t, got.Code, row.flags)
 		require.Contains(t, got.Err, row.want)
 	}
+}
+
+// lastRun is what is known of the runs.
+func lastRun(t *testing.T, s *embedded.Server) once.Last {
+	t.Helper()
+	last, err := once.New(apptest.NodeOf(t, s, node.Config{}), "gpu", once.Config{Every: time.Hour}).Last(t.Context())
+	require.NoError(t, err)
+	return last
 }

@@ -18,9 +18,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -194,14 +192,6 @@ var began = time.Duration(time.Now().Unix()) * time.Second
 
 // middle is an offset by which it is now the middle of a period that lasts so long, the same for all tests.
 func middle(every time.Duration) string { return ((began + every/2) % every).String() }
-
-// lastRun is what is known of the runs.
-func lastRun(t *testing.T, s *embedded.Server) once.Last {
-	t.Helper()
-	last, err := once.New(apptest.NodeOf(t, s, node.Config{}), "gpu", once.Config{Every: time.Hour}).Last(t.Context())
-	require.NoError(t, err)
-	return last
-}
 
 // gated is a shell command that ends with 0 once open is called.
 func gated(t *testing.T) (args []string, open func()) {
