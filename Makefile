@@ -186,8 +186,8 @@ setup-docker: ## Install and start Docker where none answers, for the tests in c
 ##@ Check
 
 # The tests that do random things, and where they are.
-HISTORIES := AlwaysByTime|ARecordReadsBack|ARecordThatIsCut|FilesSay|Whatever|PlainCase|OwnLaws|BelievedInByNobody|WhatComesNext|FiftyNodes|SixteenProcesses|EachHour
-RANDOM := ./internal/heartbeat ./internal/state ./internal/model/... ./pkg/... ./test/integration
+HISTORIES := AlwaysByTime|ARecordReadsBack|ARecordThatIsCut|FilesSay|Whatever|PlainCase|OwnLaws|BelievedInByNobody|WhatComesNext|FiftyNodes|SixteenProcesses|EachHour|EachDay|IsLostPasses
+RANDOM := ./internal/heartbeat ./internal/state ./internal/tools/compose ./internal/model/... ./pkg/... ./test/integration
 
 # In a plan each of these is a step.
 step = $(if $(BERTH_SUITE),.cache/suite step $@)

@@ -83,12 +83,14 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		err := d.pass(asking, false)
 		cut := asking.Err() != nil
 		cancel()
+		if !d.whole || ctx.Err() != nil { // what it has not met may be there yet
+			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some
+		}
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
 		case errors.Is(err, berth.ErrStale):
 			return d.found, err
 		case end != nil || ctx.Err() != nil || errors.Is(err, ErrOver):
-			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
 			return d.found, errors.Join(end, cmp.Or(last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= notice.Heard:
 			return d.found, err
@@ -128,6 +130,7 @@ type drain struct {
 	found  berth.Drained
 
 	errs   []error // of this pass
+	whole  bool    // this pass has read all that is in use
 	failed bool    // this pass has met an error that is not that of a name, or of a claim, that cannot be read
 }
 
@@ -204,7 +207,7 @@ func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 // pass goes once through the claims of all names that are in use, if the drain goes on: of a name through those that
 // wait first, so that none of them is granted what the holds leave.
 func (d *drain) pass(ctx context.Context, force bool) error {
-	d.found.Left, d.found.Detached, d.found.Some, d.errs, d.failed = 0, 0, nil, nil, false
+	d.found.Left, d.found.Detached, d.found.Some, d.errs, d.whole, d.failed = 0, 0, nil, nil, false, false
 	if err := d.goesOn(ctx); err != nil {
 		d.failed = true
 		return err
@@ -213,10 +216,11 @@ func (d *drain) pass(ctx context.Context, force bool) error {
 		Walk: reader.Walk{Redis: d.p.Redis, Kinds: Kinds}, Holds: true, Waits: true, Keep: d.means,
 	}
 	met := make(map[string]bool)
+	d.whole = true
 	for cursor, more := "", true; more; more = cursor != "" && ctx.Err() == nil {
 		page, err := d.p.decide.ClaimsPage(ctx, which, cursor, reader.Most)
 		for _, err := range append(page.Problems, err) {
-			d.note(err)
+			d.whole = !d.note(err) && d.whole
 		}
 		d.claims(ctx, page.Claims, met, force)
 		cursor = page.Next
@@ -268,15 +272,17 @@ func (d *drain) left(u berth.Unfinished) {
 // someLeft is how many claims of what is left are named.
 const someLeft = 10
 
-// note keeps an error of the pass, unless it says what the last one says.
-func (d *drain) note(err error) {
+// note keeps an error of the pass, unless it says what the last one says. It returns whether the pass has failed by it.
+func (d *drain) note(err error) bool {
 	if err == nil {
-		return
+		return false
 	}
 	if n := len(d.errs); n == 0 || d.errs[n-1].Error() != err.Error() {
 		d.errs = append(d.errs, err)
 	}
-	d.failed = d.failed || !errors.Is(err, state.ErrDamaged) && !errors.Is(err, berth.ErrIncompatible)
+	failed := !errors.Is(err, state.ErrDamaged) && !errors.Is(err, berth.ErrIncompatible)
+	d.failed = d.failed || failed
+	return failed
 }
 
 // cancel ends a wait.

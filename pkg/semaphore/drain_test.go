@@ -268,6 +268,27 @@ func TestADrainEndsByItselfWithWhatIsLeft(t *testing.T) {
 	})
 }
 
+// A pass that is not answered has found nothing out: what the pass before has found may be there yet.
+func TestADrainThatIsNotAnsweredTellsWhatWasLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, op := w.worker("a"), w.node()
+		n.take(2, nil)
+		w.Advance(time.Second)
+		op.OnCommand(func(c link.Command) link.Fate {
+			if !slices.Contains([]string{"HMGET", "notice_set"}, c.Name) && w.Now() > 15*time.Second {
+				return link.Refuse("LOADING Redis is loading the dataset in memory")
+			}
+			return link.Pass
+		})
+		var left []int
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{For: 40 * time.Second, Each: func(d berth.Drained) { left = append(left, d.Left) }})
+		require.ErrorContains(t, err, "with 1 holds and waits left")
+		require.Equal(t, 1, got.Left)
+		require.Greater(t, len(left), 15, "passes go on")
+		require.NotContains(t, left, 0)
+	})
+}
+
 // A process that cannot read the notice takes again what was ended.
 func TestADrainTellsWhatIsLeftAfterItsEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -439,7 +460,7 @@ func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 			require.ErrorAs(t, got.err, &stale)
 			require.Equal(t, berth.StaleError{Changed: changed}, *stale)
 			require.Equal(t, "berth: changed by another call meanwhile: "+changed, stale.Error())
-			require.Equal(t, berth.Drained{Asked: 1}, got.Drained)
+			require.Equal(t, berth.Drained{Asked: 1, Left: 1, Some: got.Some}, got.Drained)
 			require.LessOrEqual(t, got.at, at+2*time.Second+100*ms)
 			w.Advance(time.Minute)
 			require.NoError(t, p.Err())

@@ -94,6 +94,25 @@ func TestEveryView(t *testing.T) {
 	l.finds("link-name", `document.querySelector("main a").textContent = ""`)
 }
 
+// At a glance, without a click: the name of each row, and how bad it is.
+func TestTheNightIsInTheFirstScreen(t *testing.T) {
+	s, _ := jamStage(t)
+	l := s.tab()
+	require.NoError(l, l.Look(l.step(), chrome.Looks{Width: 1280, Height: 800}))
+	l.goes("./")
+	l.until(`document.querySelector(".live.on")`)
+	night := map[string]string{
+		jam.Cycle[0]: "stuck: cycle", jam.Cycle[1]: "stuck: cycle", jam.Cycle[2]: "stuck: cycle", jam.Endless: "stuck: dead holder",
+		jam.Left: "stuck: left behind", jam.Newer: "stuck: newer form", jam.Resting: "resting", jam.Paused: "paused", jam.Full: "full",
+	}
+	const rows = `[...document.querySelectorAll("main tr")].filter(e => e.getBoundingClientRect().bottom <= innerHeight).map(e => e.innerText)`
+	for name, state := range night {
+		l.until(rows + `.some(row => row.includes(` + quoted(name) + `) && row.includes(` + quoted(state) + `))`)
+	}
+	l.shows("main, header", `drain of label "`+jam.Drained+`" since`)
+	l.right()
+}
+
 // facts are what the pages of the jam say.
 var facts = map[string][]string{
 	"overview": {`gpu/a100`, `8/8`, `\b40\b`, `mail/outbound`, `paused`, `accounts`, `stock/shoes`, `\d stuck`},

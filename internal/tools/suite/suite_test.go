@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -204,4 +205,32 @@ func TestPlansAreWhole(t *testing.T) {
 	for _, m := range modules {
 		require.Contains(t, string(out), strings.Replace("./"+m+"/...", "././", "./", 1), "a plan tests it")
 	}
+}
+
+var (
+	testFunction = regexp.MustCompile(`(?ms)^func (Test\w+)\(.*?^}$`)
+	goesOn       = regexp.MustCompile(`amount\.Times\(\)|rapid\.Check\(`)
+	historiesAre = regexp.MustCompile(`(?m)^HISTORIES := (.+)$`)
+)
+
+// make nightly runs more of each test that could go on for ever.
+func TestNoHistoryIsForgotten(t *testing.T) {
+	root := os.DirFS("../../..")
+	text, err := fs.ReadFile(root, "Makefile")
+	require.NoError(t, err)
+	named, found := regexp.MustCompile(string(historiesAre.FindSubmatch(text)[1])), 0
+	require.NoError(t, fs.WalkDir(root, ".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/tools/suite") {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		for _, test := range testFunction.FindAllSubmatch(text, -1) {
+			if goesOn.Match(test[0]) {
+				found++
+				require.Regexp(t, named, string(test[1]), path)
+			}
+		}
+		return err
+	}))
+	require.Greater(t, found, 10)
 }

@@ -67,7 +67,7 @@ func Make(ctx context.Context, cfg Config) (j *Jam, err error) {
 		return nil, errors.Join(err, j.Close(ctx))
 	}
 	// What the one that dies holds is the oldest.
-	scenes := []func(context.Context) error{j.dies, j.full, j.cycle, j.resting, j.proxies, j.paused, j.overdue}
+	scenes := []func(context.Context) error{j.dies, j.full, j.cycle, j.resting, j.proxies, j.paused, j.forgotten, j.regular, j.overdue}
 	if !cfg.Plain {
 		scenes = append(scenes, j.strangers)
 	}
@@ -80,7 +80,7 @@ func Make(ctx context.Context, cfg Config) (j *Jam, err error) {
 	return j, nil
 }
 
-// Close ends all waits and holds but those of the process that was killed.
+// Close ends all waits and holds but those of the process that was killed, and of none.
 func (j *Jam) Close(ctx context.Context) error {
 	j.cancel()
 	j.work.Wait()

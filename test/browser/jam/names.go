@@ -7,8 +7,14 @@ const (
 	Full     = "gpu/a100"      // a semaphore of 8, with a line
 	Paused   = "mail/outbound" // a semaphore
 	Endless  = "report/night"  // a lock
+	Left     = "deploy/prod"   // a lock whose process handed its hold to nobody
+	Newer    = "ledger"        // a lock, of a newer form
+	Drained  = "build/*"       // a label, whose drain is forgotten
 	Resting  = "accounts"      // a pool
 	Proxies  = "proxies"       // a pool of which one waits for one resource
+	Report   = "sales report"  // a job
+	Failing  = "backup"        // a job whose run has failed
+	Feed     = "price feed"    // an election
 	Image    = `<img src=x onerror="alert('an image')">`
 	Script   = `"><script>alert("a script")</script>`
 	Parent   = ".."

@@ -9,6 +9,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -156,6 +158,67 @@ func (j *Jam) paused(ctx context.Context) error {
 	return j.waits(ctx, keyspace.Lock, Endless, 1, locked(locks, Endless, nil))
 }
 
+// forgotten has a hold without end that no process has, a drain that nobody has ended, and a name that a newer Berth wrote.
+func (j *Jam) forgotten(ctx context.Context) error {
+	locks, err := j.locks("deployer")
+	if err != nil {
+		return err
+	}
+	l, err := locks.Lock(berth.WithOwner(ctx, "deploy-311"), Left, &qlock.LockOptions{Lease: berth.Forever})
+	if err != nil {
+		return err
+	}
+	if _, err := l.Detach(ctx); err != nil {
+		return err
+	}
+	err = j.waits(ctx, keyspace.Lock, Left, 1, owned("deploy-312", locked(locks, Left, nil)))
+	if err != nil {
+		return err
+	}
+	n, err := j.node("operator")
+	if err != nil {
+		return err
+	}
+	_, err = n.Operator().Drain(ctx, berth.DrainTarget{Label: Drained}, &berth.DrainOptions{Reason: "the build machines get a new kernel"})
+	if err != nil {
+		return err
+	}
+	space, err := keyspace.New(j.cfg.Namespace)
+	if err != nil {
+		return err
+	}
+	return j.redis.Do(ctx, j.redis.B().Hset().Key(space.State(keyspace.Lock, Newer)).FieldValue().FieldValue("v", "99 and new words").Build()).Error()
+}
+
+// regular has jobs that have run, one without success, and who leads.
+func (j *Jam) regular(ctx context.Context) error {
+	n, err := j.node("scheduler")
+	if err != nil {
+		return err
+	}
+	for name, outcome := range map[string]error{Report: nil, Failing: errors.New("exit status 1: no space left on device")} {
+		_, err := once.New(n, name, once.Daily("02:00", "Europe/Berlin")).Do(ctx, func(context.Context, *once.Run) error { return outcome })
+		if !errors.Is(err, outcome) {
+			return err
+		}
+	}
+	leads := make(chan struct{})
+	election := leader.New(n, Feed, &leader.Config{Lease: j.cfg.Lease})
+	j.work.Go(func() {
+		_ = election.Run(j.ctx, func(leading context.Context) error { // it ends with the jam
+			close(leads)
+			<-leading.Done()
+			return nil
+		})
+	})
+	select {
+	case <-leads:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // strangers has names and texts that only somebody who means ill, or nobody, would choose.
 func (j *Jam) strangers(ctx context.Context) error {
 	of, err := j.node(closing)
@@ -188,6 +251,9 @@ func (j *Jam) strangers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	if _, err := once.New(of, Script, once.Daily("02:00", "UTC")).Do(ctx, func(context.Context, *once.Run) error { return nil }); err != nil {
+		return err
 	}
 	pool, err := j.pools(Image, Location)
 	if err != nil {
