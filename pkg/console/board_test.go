@@ -235,6 +235,13 @@ func TestANameThatCannotBeReadSaysWhyInItsRow(t *testing.T) {
 	require.Contains(t, both, `<td role="cell" data-label="Problem">MOVED 3999 (a server)</td>`)
 	require.Contains(t, both, `<td role="cell" data-label="Problem">-</td>`)
 	require.NotContains(t, render(names[1:]...), "Problem", "a column that says nothing is left out")
+	names = append([]berth.Name{{Kind: keyspace.Lock, Name: "ledger", Err: errors.New("a newer form")}}, names...)
+	names[2].At = now.Add(-time.Minute)
+	view := overviewOf(inspect.Page[berth.Name]{Items: names, At: now}, "", "")
+	beat := (&shown{reading: reading{view: view, clock: now}}).beat(overviewPage)
+	require.Equal(t, 2, strings.Count(render(names...), "data-read"), "of one that was never read, no row says when")
+	require.Equal(t, []int64{now.UnixMilli(), now.Add(-time.Minute).UnixMilli()}, beat.Reads)
+	names = names[1:]
 	again := names[1]
 	again.At = now.Add(-time.Second)
 	require.NotEqual(t, render(names[1]), render(again))

@@ -52,7 +52,12 @@ func linesOf[T any](now time.Time, columns view.Columns[T], all []T, about func(
 // nameColumns are those of a name, with why it cannot be read, and when it was.
 var nameColumns = append(slices.Clip(view.Names),
 	view.Column[berth.Name]{Head: "PROBLEM", Maybe: true, Cell: func(n *berth.Name) view.Cell { return view.Cell{{Says: problem(n.Err)}} }},
-	view.Column[berth.Name]{Head: "READ", Right: true, Cell: func(n *berth.Name) view.Cell { return view.Cell{{Says: "read", Since: n.At}} }},
+	view.Column[berth.Name]{Head: "READ", Right: true, Cell: func(n *berth.Name) (c view.Cell) {
+		if !n.At.IsZero() { // as a name that cannot be read has
+			c = view.Cell{{Says: "read", Since: n.At}}
+		}
+		return c
+	}},
 )
 
 func nameLines(now time.Time, all []berth.Name, heads ...string) []line {

@@ -33,7 +33,7 @@ var (
 type beat struct {
 	Now   int64   `json:"now"`             // by the server's clock, ms
 	Read  int64   `json:"read"`            // when it was read, likewise; 0: it was not
-	Reads []int64 `json:"reads,omitempty"` // likewise, of each row, where they differ
+	Reads []int64 `json:"reads,omitempty"` // likewise, of each row that says it, where they differ
 	Ago   int64   `json:"ago"`             // how long ago that was, ms
 	Old   int64   `json:"old,omitempty"`   // after how long it is old, likewise; 0: never
 	// Cycles is how many are known, of all names.
@@ -52,7 +52,9 @@ func (s *shown) beat(p *page) beat {
 	}
 	if o, ok := r.view.(overview); ok { // its rows were read at moments of their own
 		for i := range o.names {
-			b.Reads = append(b.Reads, o.names[i].At.UnixMilli())
+			if at := o.names[i].At; !at.IsZero() {
+				b.Reads = append(b.Reads, at.UnixMilli())
+			}
 		}
 		if !slices.ContainsFunc(b.Reads, func(at int64) bool { return at != b.Read }) {
 			b.Reads = nil

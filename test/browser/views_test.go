@@ -103,12 +103,13 @@ func TestTheNightIsInTheFirstScreen(t *testing.T) {
 	l.until(`document.querySelector(".live.on")`)
 	night := map[string]string{
 		jam.Cycle[0]: "stuck: cycle", jam.Cycle[1]: "stuck: cycle", jam.Cycle[2]: "stuck: cycle", jam.Endless: "stuck: dead holder",
-		jam.Left: "stuck: left behind", jam.Newer: "stuck: newer form", jam.Resting: "resting", jam.Paused: "paused", jam.Full: "full",
+		jam.Left: "stuck: left behind", jam.Newer: "stuck: newer form", jam.Resting: "resting", jam.Paused: "paused", jam.Full: "overdue",
 	}
 	const rows = `[...document.querySelectorAll("main tr")].filter(e => e.getBoundingClientRect().bottom <= innerHeight).map(e => e.innerText)`
 	for name, state := range night {
 		l.until(rows + `.some(row => row.includes(` + quoted(name) + `) && row.includes(` + quoted(state) + `))`)
 	}
+	require.NotRegexp(l, `\d{4,}d`, is[string](l, `document.querySelector("main").innerText`), "ages are of moments that are known")
 	l.shows("main, header", `drain of label "`+jam.Drained+`" since`)
 	l.right()
 }
