@@ -79,7 +79,7 @@ func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
 		err := semaphore.NewOperator(n).Resize(ctx, what.Name, what.Capacity, &semaphore.ResizeOptions{Keep: what.Keep})
 		return fmt.Sprintf("the capacity is %d", what.Capacity), err
 	case Rest:
-		pool, done := allocator.New(n, what.Name, allocator.PoolConfig[string]{}), "rests"
+		pool, done := allocator.New(n, what.Name, allocator.Config[string]{}), "rests"
 		if what.For == 0 {
 			done = "rests no more"
 		}

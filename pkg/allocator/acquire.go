@@ -142,7 +142,7 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bo
 // hold ended before f did, and not by f's own Release or Detach, Do joins the
 // *berth.EndError of the hold; what it returns then matches context.Canceled and
 // context.DeadlineExceeded only if ctx itself has ended. A release that the server does not answer
-// is repeated within Config.Retry of the node, which Do waits for; it is the event release_failed,
+// is repeated within node.Config.Retry, which Do waits for; it is the event release_failed,
 // and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // AllocateOptions are the options of one allocation. A zero field is taken from
-// PoolConfig.Defaults, then from the default named here. A nil pointer leaves all fields zero.
+// Config.Defaults, then from the default named here. A nil pointer leaves all fields zero.
 type AllocateOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.

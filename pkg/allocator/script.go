@@ -76,7 +76,7 @@ const (
 	statusPart    = "part"
 )
 
-// run runs a script of the pool, repeated by Config.Retry of the node.
+// run runs a script of the pool, repeated by node.Config.Retry.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
 	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }

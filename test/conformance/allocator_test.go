@@ -15,7 +15,7 @@ import (
 )
 
 type (
-	poolConfig = allocator.PoolConfig[string]
+	poolConfig = allocator.Config[string]
 	allocation = allocator.Allocation[string]
 )
 
