@@ -21,7 +21,7 @@ const drainPause = time.Second
 
 // Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until nothing is
 // left or, with Force, ForceAfter has passed: then what is left ends by force. It returns
-// *berth.ConfigError, berth.ErrStale, ErrOver, ctx's error, or the server's errors: of names that cannot be read alone where
+// *berth.ConfigError, berth.ErrOvertaken, ErrOver, ctx's error, or the server's errors: of names that cannot be read alone where
 // nothing else is left, and beside ctx's error those of the last pass.
 func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.DrainOptions) (berth.Drained, error) {
 	opts := cmp.Or(o, &berth.DrainOptions{})
@@ -41,7 +41,7 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.Drain
 		limited, cancel := scriptkit.Limit(ctx, opts.For)
 		defer cancel()
 		found, err := d.goOn(limited, said)
-		if (limited.Err() != nil || errors.Is(err, ErrOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
+		if (limited.Err() != nil || errors.Is(err, ErrOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrOvertaken) {
 			err = fmt.Errorf("%w after %s, with %d holds and waits left", ErrOver, opts.For, found.Left)
 		}
 		return found, err
@@ -85,7 +85,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		cancel()
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
-		case errors.Is(err, berth.ErrStale):
+		case errors.Is(err, berth.ErrOvertaken):
 			return d.found, err
 		case end != nil || ctx.Err() != nil || errors.Is(err, ErrOver):
 			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some // it did not come to its end
@@ -112,7 +112,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 }
 
 // StopDrain ends a drain of the same target: processes that have heard of the drain hear of its end within some
-// seconds. It returns *berth.ConfigError, berth.ErrStale, or the server's errors.
+// seconds. It returns *berth.ConfigError, berth.ErrOvertaken, or the server's errors.
 func (p *Process) StopDrain(ctx context.Context, t berth.DrainTarget) error {
 	return (&drain{p: p, target: t}).say(scriptkit.For(ctx, "StopDrain"), 0, notice.Stop)
 }
@@ -147,7 +147,7 @@ func (d *drain) say(ctx context.Context, lasts time.Duration, what string) (err 
 	return err
 }
 
-// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it; ErrOver if it has ended by itself.
+// goesOn returns berth.ErrOvertaken if another call has changed the drain, or the server has lost it; ErrOver if it has ended by itself.
 func (d *drain) goesOn(ctx context.Context) error {
 	told, now, err := readNotice(ctx, &d.p.Config, d.field)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *drain) goesOn(ctx context.Context) error {
 		return ErrOver
 	}
 	if f.Number != d.number {
-		return &berth.StaleError{Changed: cmp.Or(drained(f.What), "forgotten")}
+		return &berth.OvertakenError{Changed: cmp.Or(drained(f.What), "forgotten")}
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (d *drain) means(c *reader.Listed) bool {
 func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 	var forced error
 	for range 2 {
-		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) || errors.Is(forced, ErrOver) {
+		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrOvertaken) || errors.Is(forced, ErrOver) {
 			return d.found, forced
 		}
 		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {

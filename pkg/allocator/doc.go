@@ -219,7 +219,7 @@
 // Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
 // itself. A failure leaves the earlier steps done, and the call may be made again. Of
 // several Replaces at once the newest decides, and the others return
-// [berth.ErrStale]. So does a Replace that a Remove has overtaken, and a Rest or a Remove
+// [berth.ErrOvertaken]. So does a Replace that a Remove has overtaken, and a Rest or a Remove
 // of what another call has changed since it began.
 //
 // # Errors
@@ -228,7 +228,7 @@
 // [berth.ErrNotAcquired] if the claim did not get a resource, with [berth.ErrBusy] if
 // others were in the way; [berth.ErrNotHeld] if the hold has ended, with
 // [berth.ErrLost] or [berth.ErrExpired]; [berth.ErrAbsent] if the resource is not in
-// the pool; [berth.ErrStale] if another operator's call has overtaken this one;
+// the pool; [berth.ErrOvertaken] if another operator's call has overtaken this one;
 // [berth.ErrInvalidConfig] if a value was refused. A *berth.AcquireError has the reason
 // and the counts, a *berth.ConfigError the field.
 //

@@ -90,7 +90,7 @@ func (f face) sweptOn(ctx context.Context, name string, r *scriptkit.Reply, i in
 	return f.SweepOn(ctx, name, more)
 }
 
-// staleError is a *berth.StaleError with the revision of the change that has overtaken the call.
+// staleError is a *berth.OvertakenError with the revision of the change that has overtaken the call.
 type staleError struct {
 	error
 	revision int64

@@ -435,9 +435,9 @@ func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 			at := w.Now()
 			require.NoError(t, change(w))
 			got := <-done
-			var stale *berth.StaleError
+			var stale *berth.OvertakenError
 			require.ErrorAs(t, got.err, &stale)
-			require.Equal(t, berth.StaleError{Changed: changed}, *stale)
+			require.Equal(t, berth.OvertakenError{Changed: changed}, *stale)
 			require.Equal(t, "berth: changed by another call meanwhile: "+changed, stale.Error())
 			require.Equal(t, berth.Drained{Asked: 1}, got.Drained)
 			require.LessOrEqual(t, got.at, at+2*time.Second+100*ms)
@@ -454,7 +454,7 @@ func TestADrainLooksWhetherItGoesOnBeforeItEndsTheRest(t *testing.T) {
 		done := w.drain(context.Background(), 2500*ms)
 		w.Advance(2200 * ms)
 		require.NoError(t, w.node().Operator().StopDrain(context.Background(), workers))
-		require.ErrorIs(t, (<-done).err, berth.ErrStale)
+		require.ErrorIs(t, (<-done).err, berth.ErrOvertaken)
 		w.Advance(lease)
 		require.NoError(t, p.Err())
 	})
