@@ -52,8 +52,9 @@ var (
 	ErrNotRunning = errors.New("berth: the swarm does not run")
 
 	// ErrAbsent says that what a call is about is not there: a semaphore without a
-	// stored capacity, because nobody has used it or it was forgotten; or a resource
-	// that is not in the pool, is leaving the pool or is damaged.
+	// stored capacity, because nobody has used it or it was forgotten; a resource
+	// that is not in the pool, is leaving the pool or is damaged; or a drain that has
+	// ended by itself.
 	ErrAbsent = errors.New("berth: absent")
 
 	// ErrOvertaken says that an operator's call came too late: another one has changed the

@@ -33,7 +33,7 @@ func NewNotice(cfg Config) *notice.Notice {
 			if why == nil {
 				word = notice.Stop
 			}
-			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + field, Err: why})
+			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + notice.Target(field).String(), Err: why})
 		},
 	})
 }

@@ -140,7 +140,7 @@ func all(kinds []keyspace.Kind) (some []keyspace.Kind, err error) {
 // nobody sees it any more. If this process dies, those that have heard stay drained: call it again, or StopDrain.
 //
 // Drain returns berth.ErrInvalidConfig; berth.ErrOvertaken as soon as it finds that another call has changed the same drain,
-// StopDrain among them, since this one began; an error if the drain has ended by itself before; ctx's error, with those of the
+// StopDrain among them, since this one began; berth.ErrAbsent if the drain has ended by itself before; ctx's error, with those of the
 // last pass; what is wrong with names that cannot be read, where nothing else is left; the server's errors; or an error if
 // something was there again after the end by force; berth.Drained also beside an error.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, opts *berth.DrainOptions) (berth.Drained, error) {

@@ -54,7 +54,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 			require.NotErrorIs(t, err, berth.ErrBusy, call)
 		}
 		require.Empty(t, n.Scripts())
-		require.Equal(t, "drain l:worker*", n.Told(observe.Draining)[0].Detail)
+		require.Equal(t, `drain label "worker*"`, n.Told(observe.Draining)[0].Detail)
 		require.Equal(t, 1, w.stats().Waiting, "its wait has left the line")
 		require.NoError(t, p.Err(), "what it holds goes on")
 		release(t, p)
@@ -64,7 +64,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		w.Advance(heard)
 		q := w.got(n.Resume(ctx, token))
 		release(t, q)
-		require.Equal(t, "stop l:worker*", n.Told(observe.Draining)[1].Detail)
+		require.Equal(t, `stop label "worker*"`, n.Told(observe.Draining)[1].Detail)
 	})
 }
 
@@ -260,6 +260,7 @@ func TestADrainEndsByItselfWithWhatIsLeft(t *testing.T) {
 		left := 0
 		got, err := w.node().Operator().Drain(ctx, workers, &berth.DrainOptions{For: 20 * time.Second, Each: func(d berth.Drained) { left = d.Left }})
 		require.ErrorContains(t, err, "the drain has ended by itself after 20s, with 1 holds and waits left")
+		require.ErrorIs(t, err, berth.ErrAbsent)
 		require.Equal(t, []int{1, 1}, []int{got.Left, left})
 		require.Equal(t, p.ID(), got.Some[0].Claim)
 		w.Advance(time.Second)
