@@ -39,7 +39,7 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
 // waits in line itself. Where the pool has a Source and no resources, TryAllocate waits
-// until the Source has answered, within ctx and the call's MaxWait, and then tries once
+// until the Source has answered, or ctx has ended, and then tries once
 // more. It joins the refresh that is under way in this process, or begins one, at most
 // once a second, whichever node's turn it is. Where no resource is free, the reason in the
 // *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a
@@ -111,7 +111,7 @@ func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, befor
 	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
-		if p.fill(ctx, o.MaxWait, seen) {
+		if p.refresher.Fill(ctx, seen) {
 			hold, err = p.core.acquire(ctx, o, wait, began)
 		} else if ctx.Err() != nil {
 			return nil, p.gaveUp(ctx, refusal, clock.Now()-began)
@@ -121,17 +121,6 @@ func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, befor
 		return nil, p.unfilled(err)
 	}
 	return hold, nil
-}
-
-// fill waits for the Source of a pool that was found empty, and returns whether it was
-// asked since Answers of the refresher said what was seen.
-func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bool {
-	if patience > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, patience)
-		defer stop()
-	}
-	return p.refresher.Fill(ctx, seen)
 }
 
 // Do allocates, runs f under the hold and gives the resource back, also when f
