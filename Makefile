@@ -92,7 +92,7 @@ bench-docs: ## Do both, and write docs/generated/benchmarks.md and the picture o
 # A plan has steps, which are the targets under "Check". internal/tools/suite has make run them two at a time,
 # whatever fails, and sums up.
 TESTS := build build-tests test-library test-servers test-command test-contrib test-bench
-CI := check-tidy $(TESTS) check-docs lint vet check-consumer test-browser
+CI := check-tidy $(TESTS) check-docs check-api lint vet check-consumer test-browser
 NIGHTLY := $(CI) size check-newest vet-all test-browser-all histories bench-instructions endurance torture
 SETUP := cc redis valkey tmux shells prometheus
 # A plan may be a step of another one, which goes on with the programs that it has built: they are moved into place.
@@ -175,6 +175,10 @@ keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rol
 		cp scripts/composed/*/*.lua "$$draft" && (cd "$$draft" && sha256sum *.lua >SHA256SUMS) && \
 		chmod 755 "$$draft" && mv "$$draft" '$(KEPT)/$(VERSION)'
 
+.PHONY: keep-api
+keep-api: ## Keep the exported API of this tree as that of the last version: for a release, or for a change that breaks programs
+	@GOWORK=off go -C tools run ./api keep
+
 .PHONY: setup
 setup: ## Install what tests and linters need; with REDIS=7.2 VALKEY=newest, as other targets, build these servers
 	@tools/setup.sh cc redis valkey tmux shells prometheus golangci-lint luacheck
@@ -202,7 +206,7 @@ yields := nice -n 10
 FIRST ?= build-tests
 ifdef BERTH_SUITE
 build-tests test-library: build
-check-docs lint vet test-command test-contrib test-servers test-bench test-browser: $(FIRST)
+check-docs check-api lint vet test-command test-contrib test-servers test-bench test-browser: $(FIRST)
 test-browser check-consumer: lint
 $(filter-out $(CI),$(NIGHTLY)): $(CI)
 endif
@@ -224,6 +228,10 @@ check-tidy: ## go.mod and go.sum of the modules are tidy
 .PHONY: check-docs
 check-docs: ## docs/generated and scripts/composed are fresh; links, anchors and names exist; the docs are short; so are subjects of commits
 	@$(step) go run ./internal/tools/docs -check
+
+.PHONY: check-api
+check-api: ## No program that uses the last version is broken by what is exported now; see keep-api
+	@$(step) env GOWORK=off go -C tools run -race=false ./api check
 
 LINTED ?= $(MODULES)
 

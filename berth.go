@@ -11,7 +11,7 @@ import (
 const Forever time.Duration = math.MaxInt64
 
 // Handle is what every handle offers: a [Hold], and the LockSet of package qlock,
-// which is several holds as one.
+// which is several holds as one. Later releases add methods.
 type Handle interface {
 	// Context carries the values of the acquiring context but not its end. It ends
 	// with the handle, and its cause says why.

@@ -9,7 +9,7 @@ import (
 )
 
 // The errors of all primitives. Match them with errors.Is; the data behind
-// them is in *AcquireError, *EndError, *StaleError and *ConfigError.
+// them is in *AcquireError, *EndError, *OvertakenError and *ConfigError.
 var (
 	// ErrNotAcquired says that a claim did not get what it asked for. The
 	// reason is in *AcquireError. When a context ended the wait, the error
@@ -52,14 +52,15 @@ var (
 	ErrNotRunning = errors.New("berth: the swarm does not run")
 
 	// ErrAbsent says that what a call is about is not there: a semaphore without a
-	// stored capacity, because nobody has used it or it was forgotten; or a resource
-	// that is not in the pool, is leaving the pool or is damaged.
+	// stored capacity, because nobody has used it or it was forgotten; a resource
+	// that is not in the pool, is leaving the pool or is damaged; or a drain that has
+	// ended by itself.
 	ErrAbsent = errors.New("berth: absent")
 
-	// ErrStale says that an operator's call came too late: another one has changed the
+	// ErrOvertaken says that an operator's call came too late: another one has changed the
 	// same thing since the call began, and decides. What that one has changed is in
-	// *StaleError.
-	ErrStale = errors.New("berth: changed by another call meanwhile")
+	// *OvertakenError.
+	ErrOvertaken = errors.New("berth: changed by another call meanwhile")
 
 	// ErrDraining says that an operator has asked this process to drain: it finishes what
 	// it holds, and gets nothing new. It comes with ErrNotAcquired.
@@ -280,12 +281,12 @@ func (e *EndError) Error() string {
 // Unwrap returns the cause.
 func (e *EndError) Unwrap() error { return e.Cause }
 
-// StaleError tells what another call has changed since this one began. These calls return it, and
+// OvertakenError tells what another call has changed since this one began. These calls return it, and
 // overtake each other: Resize, Set, Rest, Pause, Unpause, PauseAll, UnpauseAll, Drain, StopDrain, Remove,
 // Replace, Clear and Refresh. An Add overtakes too, and never returns it. This call, or its step where it goes in steps, has
 // changed nothing; or the server had run it, its answer was lost, and the other call came
-// after it. Look at what is there now, and call again if it is still wanted. It matches ErrStale.
-type StaleError struct {
+// after it. Look at what is there now, and call again if it is still wanted. It matches ErrOvertaken.
+type OvertakenError struct {
 	// Name is the name of the semaphore, lock or pool, "" of PauseAll, UnpauseAll, Drain and StopDrain.
 	Name string
 	// Resource is the resource of the pool that was changed, "" for none in particular.
@@ -297,7 +298,7 @@ type StaleError struct {
 }
 
 // Error names the name, the resource, and what was changed.
-func (e *StaleError) Error() string {
+func (e *OvertakenError) Error() string {
 	what := ""
 	if e.Name != "" {
 		what = fmt.Sprintf(" %q:", e.Name)
@@ -308,8 +309,8 @@ func (e *StaleError) Error() string {
 	return fmt.Sprintf("berth:%s changed by another call meanwhile: %s", what, visible(e.Changed))
 }
 
-// Is reports whether target is ErrStale.
-func (e *StaleError) Is(target error) bool { return target == ErrStale }
+// Is reports whether target is ErrOvertaken.
+func (e *OvertakenError) Is(target error) bool { return target == ErrOvertaken }
 
 // ConfigError says which value was refused. It matches ErrInvalidConfig.
 type ConfigError struct {

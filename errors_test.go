@@ -42,7 +42,7 @@ var sentinels = map[string]error{
 	"ErrInvalidConfig":            berth.ErrInvalidConfig,
 	"ErrIncompatible":             berth.ErrIncompatible,
 	"ErrAbsent":                   berth.ErrAbsent,
-	"ErrStale":                    berth.ErrStale,
+	"ErrOvertaken":                berth.ErrOvertaken,
 	"fence.ErrStale":              fence.ErrStale,
 	"inspect.ErrDrainsUnreadable": inspect.ErrDrainsUnreadable,
 	"once.ErrUsedUp":              once.ErrUsedUp,

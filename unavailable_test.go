@@ -45,9 +45,9 @@ func newWorld(t *testing.T, redis rueidis.Client, l *link.Link) *world {
 	retry := berth.Retry{Attempts: 2}
 	n, err := node.New(redis, node.Config{Lease: time.Hour, Retry: retry})
 	require.NoError(t, err)
-	w.node, w.sem, w.locks = n, semaphore.New(n, "gpu", 1000, nil), qlock.New(n, &qlock.Config{Lease: time.Hour})
-	w.job, w.leads = once.New(n, "digest", once.Config{Every: time.Hour}), leader.New(n, "scheduler", nil)
-	w.pool = allocator.New(n, "proxies", allocator.PoolConfig[string]{
+	w.node, w.sem, w.locks = n, semaphore.New(n, "gpu", 1000, semaphore.Config{}), qlock.New(n, qlock.Config{Lease: time.Hour})
+	w.job, w.leads = once.New(n, "digest", once.Config{Every: time.Hour}), leader.New(n, "scheduler", leader.Config{})
+	w.pool = allocator.New(n, "proxies", allocator.Config[string]{
 		Source:       func(context.Context) ([]string, error) { return resources(), nil },
 		RefreshEvery: 24 * time.Hour, // none of these calls
 		Healthy:      func(context.Context, string) error { return nil },

@@ -71,7 +71,7 @@ import (
 func main() {
 	var redis rueidis.Client
 	n, err := node.New(redis, node.Config{})
-	fmt.Println(semaphore.New(n, "x", 1, nil).Name(), err)
+	fmt.Println(semaphore.New(n, "x", 1, semaphore.Config{}).Name(), err)
 }
 END
 

@@ -7,7 +7,10 @@ tool (
 	gotest.tools/gotestsum
 )
 
-require golang.org/x/tools v0.36.0
+require (
+	golang.org/x/exp v0.0.0-20250620022241-b7579e27df2b
+	golang.org/x/tools v0.36.0
+)
 
 require (
 	github.com/bitfield/gotestdox v0.2.2 // indirect
@@ -29,5 +32,6 @@ require (
 	golang.org/x/sys v0.42.0 // indirect
 	golang.org/x/term v0.35.0 // indirect
 	golang.org/x/text v0.17.0 // indirect
+	golang.org/x/tools/go/packages/packagestest v0.1.1-deprecated // indirect
 	gotest.tools/gotestsum v1.13.0 // indirect
 )

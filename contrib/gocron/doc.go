@@ -73,7 +73,7 @@
 // With an elector gocron asks no locker. An [Elector] lets one process run all jobs, by package leader, and
 // costs no call to the server when a job fires:
 //
-//	elector := berthgocron.NewElector(n, "scheduler", nil)
+//	elector := berthgocron.NewElector(n, "scheduler", leader.Config{})
 //	go func() { stopped <- elector.Run(ctx) }()
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //

@@ -9,6 +9,7 @@ import (
 
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -30,7 +31,7 @@ func ExampleNewElector() {
 	}
 	defer func() { _ = n.Close(context.Background()) }()
 
-	elector := berthgocron.NewElector(n, "scheduler", nil)
+	elector := berthgocron.NewElector(n, "scheduler", leader.Config{})
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error)
 	go func() { left <- elector.Run(ctx) }()

@@ -273,7 +273,7 @@ type candidate struct {
 // candidate stands for election, and lets everything settle.
 func (w *world) candidate() *candidate {
 	w.t.Helper()
-	e := berthgocron.NewElector(w.node(), "scheduler", &leader.Config{KeepWhenWanted: true})
+	e := berthgocron.NewElector(w.node(), "scheduler", leader.Config{KeepWhenWanted: true})
 	ctx, cancel := context.WithCancel(context.Background())
 	left := make(chan error, 1)
 	go func() { left <- e.Run(ctx) }()
@@ -320,9 +320,9 @@ func TestNobodyStandsWithBadArguments(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		for field, e := range map[string]*berthgocron.Elector{
-			"node":     berthgocron.NewElector(nil, "scheduler", nil),
-			"name":     berthgocron.NewElector(w.node(), "{}", nil),
-			"Priority": berthgocron.NewElector(n, "scheduler", &leader.Config{Priority: 1000}),
+			"node":     berthgocron.NewElector(nil, "scheduler", leader.Config{}),
+			"name":     berthgocron.NewElector(w.node(), "{}", leader.Config{}),
+			"Priority": berthgocron.NewElector(n, "scheduler", leader.Config{Priority: 1000}),
 		} {
 			var refused *berth.ConfigError
 			require.ErrorAs(t, e.Run(t.Context()), &refused)

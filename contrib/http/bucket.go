@@ -10,7 +10,7 @@ import (
 // process. It makes part of a name of what a stranger sent, so that there are at most n
 // names, whatever strangers send:
 //
-//	semaphore.New(n, "tenant:"+berthhttp.Bucket(tenant, 4096), 2, nil)
+//	semaphore.New(n, "tenant:"+berthhttp.Bucket(tenant, 4096), 2, semaphore.Config{})
 //
 // Two texts may have the same bucket, and then share a semaphore: take n far above the number of
 // tenants. Whoever may choose a text freely can find one that shares another's bucket. An

@@ -2,7 +2,7 @@
 // processes: net/http middleware on a semaphore of Berth.
 //
 //	n, err := node.New(redis, node.Config{})
-//	limit, err := berthhttp.Limit(semaphore.New(n, "render", 20, nil), nil)
+//	limit, err := berthhttp.Limit(semaphore.New(n, "render", 20, semaphore.Config{}), nil)
 //	mux.Handle("/render", limit(http.HandlerFunc(serve)))
 //
 // [Limit] has one semaphore for all requests, [LimitBy] chooses one for each request. A

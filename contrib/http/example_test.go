@@ -43,7 +43,7 @@ func ExampleLimit() {
 	}
 	defer func() { _ = n.Close(ctx) }()
 
-	sem := semaphore.New(n, "render", 2, nil)
+	sem := semaphore.New(n, "render", 2, semaphore.Config{})
 	limit, err := berthhttp.Limit(sem, &berthhttp.Options{MaxWait: 3 * time.Second, RetryAfter: 5 * time.Second})
 	if err != nil {
 		panic(err)
@@ -86,7 +86,7 @@ func ExampleLimitBy() {
 		if r.URL.Path == "/healthz" {
 			return nil, nil
 		}
-		return semaphore.New(n, "tenant:"+berthhttp.Bucket(r.Header.Get("Tenant"), 4096), 2, nil), nil
+		return semaphore.New(n, "tenant:"+berthhttp.Bucket(r.Header.Get("Tenant"), 4096), 2, semaphore.Config{}), nil
 	}, &berthhttp.Options{MaxWait: time.Minute})
 	if err != nil {
 		panic(err)

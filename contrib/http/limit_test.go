@@ -148,7 +148,7 @@ func TestOneSemaphoreForEachTenant(t *testing.T) {
 			case "unknown":
 				return nil, errors.New("no such tenant")
 			default:
-				return semaphore.New(n, name, 1, nil), nil
+				return semaphore.New(n, name, 1, semaphore.Config{}), nil
 			}
 		}
 		limit, err := berthhttp.LimitBy(tenant, &berthhttp.Options{MaxWait: time.Hour, MaxWaiting: 1})
@@ -221,7 +221,7 @@ func requireUnavailable(t *testing.T, answer *httptest.ResponseRecorder) {
 func TestAClosedNodeIsNoFullLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.server.Node(node.Config{})
-		handler := w.limit(semaphore.New(n, "web", 1, nil), nil, func(http.ResponseWriter, *http.Request) {})
+		handler := w.limit(semaphore.New(n, "web", 1, semaphore.Config{}), nil, func(http.ResponseWriter, *http.Request) {})
 		require.NoError(t, n.Close(t.Context()))
 		requireUnavailable(t, get(handler))
 	})
@@ -291,7 +291,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 // web is the semaphore of these tests, of another process.
 func (w *world) web(capacity int) *semaphore.Semaphore {
 	w.t.Helper()
-	return semaphore.New(w.server.Node(node.Config{}), "web", capacity, nil)
+	return semaphore.New(w.server.Node(node.Config{}), "web", capacity, semaphore.Config{})
 }
 
 // limit wraps a handler with the middleware of sem.

@@ -1,6 +1,6 @@
 // Package berthotel makes metrics and spans of OpenTelemetry from the events of Berth.
 //
-//	metrics, err := berthotel.NewMetrics(otel.GetMeterProvider(), measure.Options{NameClass: measure.Collapse})
+//	metrics, err := berthotel.NewMetrics(otel.GetMeterProvider(), measure.Config{NameClass: measure.Collapse})
 //	traces, err := berthotel.NewTraces(otel.GetTracerProvider())
 //	n, err := node.New(redis, node.Config{Observer: observe.Multi(metrics, traces)})
 //
@@ -10,7 +10,7 @@
 // # Metrics
 //
 // Every metric has the attribute berth.primitive ("sem", "lock", "pool"; "node" where it is about none of them, as of
-// heartbeats; of berth.events also "once"), and those with a star also berth.name_class, the class of the name by Options.NameClass:
+// heartbeats; of berth.events also "once"), and those with a star also berth.name_class, the class of the name by Config.NameClass:
 //
 //	berth.acquires*          {acquire}    berth.outcome   acquires that have ended
 //	berth.wait_time*         s, histogram of how long granted acquires took

@@ -34,7 +34,7 @@ func Example() {
 
 	// An application takes otel.GetMeterProvider and otel.GetTracerProvider.
 	reader, recorder := metric.NewManualReader(), tracetest.NewSpanRecorder()
-	metrics, err := berthotel.NewMetrics(metric.NewMeterProvider(metric.WithReader(reader)), measure.Options{NameClass: measure.Collapse})
+	metrics, err := berthotel.NewMetrics(metric.NewMeterProvider(metric.WithReader(reader)), measure.Config{NameClass: measure.Collapse})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func Example() {
 	}
 	defer func() { _ = n.Close(ctx) }()
 
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 	order, err := locks.Lock(ctx, "order:1041", nil)
 	if err != nil {
 		log.Fatal(err)

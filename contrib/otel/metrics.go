@@ -21,13 +21,13 @@ const scope = "github.com/berth-go/berth/contrib/otel"
 // It returns a *[berth.ConfigError] for the fields "provider" (nil, or one that does not make
 // the instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all nodes. The SDK
 // adds up what several observers of one provider measure.
-func NewMetrics(provider metric.MeterProvider, opts measure.Options) (observe.Observer, error) {
+func NewMetrics(provider metric.MeterProvider, cfg measure.Config) (observe.Observer, error) {
 	if provider == nil {
 		return nil, berth.Invalid("provider", "must not be nil")
 	}
 	m := &metrics{observables: make(map[string]metric.Int64Observable), histograms: make(map[string]metric.Float64Histogram)}
 	var err error
-	if m.measured, err = measure.New(opts, m.record); err != nil {
+	if m.measured, err = measure.New(cfg, m.record); err != nil {
 		return nil, err
 	}
 	if err := m.register(provider.Meter(scope)); err != nil {

@@ -25,10 +25,10 @@ import (
 )
 
 // collapsed is the plain setting.
-var collapsed = measure.Options{NameClass: measure.Collapse}
+var collapsed = measure.Config{NameClass: measure.Collapse}
 
 // newMetrics returns an observer, and what reads its metrics.
-func newMetrics(t testing.TB, opts measure.Options) (observe.Observer, *sdk.ManualReader) {
+func newMetrics(t testing.TB, opts measure.Config) (observe.Observer, *sdk.ManualReader) {
 	t.Helper()
 	reader := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
@@ -145,7 +145,7 @@ func TestWhatAClaimMeasures(t *testing.T) {
 func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	const most, goroutines, each = 50, 20, 50_000
-	metrics, reader := newMetrics(t, measure.Options{NameClass: func(name string) string { return name }, MaxClasses: most})
+	metrics, reader := newMetrics(t, measure.Config{NameClass: func(name string) string { return name }, MaxClasses: most})
 	var all sync.WaitGroup
 	for g := range goroutines {
 		all.Go(func() {
@@ -177,11 +177,11 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	t.Parallel()
 	for field, try := range map[string]func() error{
 		"NameClass": func() error {
-			_, err := berthotel.NewMetrics(noop.NewMeterProvider(), measure.Options{})
+			_, err := berthotel.NewMetrics(noop.NewMeterProvider(), measure.Config{})
 			return err
 		},
 		"MaxClasses": func() error {
-			_, err := berthotel.NewMetrics(noop.NewMeterProvider(), measure.Options{NameClass: measure.Collapse, MaxClasses: -1})
+			_, err := berthotel.NewMetrics(noop.NewMeterProvider(), measure.Config{NameClass: measure.Collapse, MaxClasses: -1})
 			return err
 		},
 		"provider": func() error { _, err := berthotel.NewMetrics(nil, collapsed); return err },

@@ -1,13 +1,13 @@
 // Package berthprom makes metrics of Prometheus from the events of Berth.
 //
-//	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Options{NameClass: measure.Collapse})
+//	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Config{NameClass: measure.Collapse})
 //	n, err := node.New(redis, node.Config{Observer: metrics})
 //
 // Package measure is github.com/berth-go/berth/pkg/observe/measure.
 //
 // One observer serves all nodes of a process. Every metric has the label primitive ("sem", "lock", "pool";
 // "node" where it is about none of them, as of heartbeats; of berth_events_total also "once"), and those with a
-// star also name_class, the class of the name by Options.NameClass:
+// star also name_class, the class of the name by Config.NameClass:
 //
 //	berth_acquires_total*          outcome   acquires that have ended
 //	berth_wait_time_seconds*       histogram of how long granted acquires took

@@ -31,7 +31,7 @@ func Example() {
 	defer redis.Close()
 
 	registry := prometheus.NewRegistry() // an application takes prometheus.DefaultRegisterer
-	metrics, err := berthprom.New(registry, measure.Options{NameClass: measure.Collapse})
+	metrics, err := berthprom.New(registry, measure.Config{NameClass: measure.Collapse})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func Example() {
 	}
 	defer func() { _ = n.Close(ctx) }()
 
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 	first, err := locks.Lock(ctx, "order:1041", nil)
 	if err != nil {
 		log.Fatal(err)

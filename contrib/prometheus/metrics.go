@@ -17,13 +17,13 @@ import (
 // It returns a *[berth.ConfigError] for the fields "registerer" (nil, or one that refuses the metrics),
 // "NameClass" and "MaxClasses". A registerer takes the metrics once: a second New returns an error that matches
 // prometheus.AlreadyRegisteredError, and the first observer goes on. Give one observer to all nodes.
-func New(registerer prometheus.Registerer, opts measure.Options) (observe.Observer, error) {
+func New(registerer prometheus.Registerer, cfg measure.Config) (observe.Observer, error) {
 	if registerer == nil {
 		return nil, berth.Invalid("registerer", "must not be nil")
 	}
 	c := newCollector()
 	var err error
-	if c.meter, err = measure.New(opts, c.record); err != nil {
+	if c.meter, err = measure.New(cfg, c.record); err != nil {
 		return nil, err
 	}
 	if err := registerer.Register(c); err != nil {

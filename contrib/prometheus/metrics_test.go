@@ -20,7 +20,7 @@ import (
 )
 
 // collapsed is the plain setting.
-var collapsed = measure.Options{NameClass: measure.Collapse}
+var collapsed = measure.Config{NameClass: measure.Collapse}
 
 // event is one of a lock.
 func event(kind observe.Kind, name string) observe.Event {
@@ -41,7 +41,7 @@ func everything(o observe.Observer) {
 }
 
 // observing is an observer, with a registry of its own.
-func observing(t testing.TB, opts measure.Options) (*prometheus.Registry, observe.Observer) {
+func observing(t testing.TB, opts measure.Config) (*prometheus.Registry, observe.Observer) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	metrics, err := berthprom.New(registry, opts)
@@ -103,9 +103,9 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	t.Parallel()
 	taken, first := observing(t, collapsed)
 	for field, try := range map[string]func() error{
-		"NameClass": func() error { _, err := berthprom.New(prometheus.NewRegistry(), measure.Options{}); return err },
+		"NameClass": func() error { _, err := berthprom.New(prometheus.NewRegistry(), measure.Config{}); return err },
 		"MaxClasses": func() error {
-			_, err := berthprom.New(prometheus.NewRegistry(), measure.Options{NameClass: measure.Collapse, MaxClasses: -1})
+			_, err := berthprom.New(prometheus.NewRegistry(), measure.Config{NameClass: measure.Collapse, MaxClasses: -1})
 			return err
 		},
 		"registerer": func() error { _, err := berthprom.New(taken, collapsed); return err },

@@ -27,7 +27,7 @@ func main() { // accounts CUSTOMER; the pool is filled by: berth pool add accoun
 }
 
 func serve(ctx context.Context, n *node.Node, customer string, post func(ctx context.Context, account string) error) error {
-	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
+	accounts := allocator.New(n, "accounts", allocator.Config[string]{Cooldown: 30 * time.Second})
 	keep := &allocator.AllocateOptions{Bind: customer, BindFor: berth.Forever, BindWait: berth.Forever}
 	return accounts.Do(ctx, keep, func(ctx context.Context, account *allocator.Allocation[string]) error {
 		return post(ctx, account.Value())

@@ -58,7 +58,7 @@ func TestACustomerKeepsHisAccountAndItRestsBetweenHisPosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, service := berthtest.New(t), &service{busy: map[string]bool{}, ended: map[string]time.Time{}}
-		pool := allocator.New(server.Node(node.Config{}), "accounts", allocator.PoolConfig[string]{})
+		pool := allocator.New(server.Node(node.Config{}), "accounts", allocator.Config[string]{})
 		_, err := pool.Add(t.Context(), []string{"one", "two", "three", "four"}, nil)
 		require.NoError(t, err)
 		customers := []string{"anna", "ben", "cleo"}

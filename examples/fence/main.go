@@ -47,7 +47,7 @@ func run(ctx context.Context, redis rueidis.Client, book accounts, id string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close(ctx)) }()
-	locks, name := qlock.New(n, nil), "account:"+id
+	locks, name := qlock.New(n, qlock.Config{}), "account:"+id
 
 	errs := make([]error, 10)
 	var wg sync.WaitGroup

@@ -21,7 +21,7 @@ func main() {
 		log.Fatal(err)
 	}
 	defer n.Close(context.Background())
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 	err = locks.Do(context.Background(), "invoice:42", nil, func(ctx context.Context) error {
 		log.Println("nobody else is here; fence", locks.Fence(ctx, "invoice:42"))
 		return ctx.Err() // ctx ends if the lock is lost

@@ -23,9 +23,9 @@ func run(ctx context.Context, redis rueidis.Client, w work) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
-	w.locks, w.gpu = qlock.New(n, nil), semaphore.New(n, "gpu", 4, nil)
-	w.proxies = allocator.New(n, "proxies", allocator.PoolConfig[string]{Source: w.list})
-	digest, scheduler := once.New(n, "digest", once.Config{Every: 24 * time.Hour}), leader.New(n, "scheduler", nil)
+	w.locks, w.gpu = qlock.New(n, qlock.Config{}), semaphore.New(n, "gpu", 4, semaphore.Config{})
+	w.proxies = allocator.New(n, "proxies", allocator.Config[string]{Source: w.list})
+	digest, scheduler := once.New(n, "digest", once.Config{Every: 24 * time.Hour}), leader.New(n, "scheduler", leader.Config{})
 	if _, err := n.Check(ctx); err != nil { // the server, and what was made above
 		return err
 	}

@@ -46,7 +46,7 @@ func run(ctx context.Context, redis rueidis.Client, books *ledger) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close(ctx)) }()
 
-	b := &bank{qlock.New(n, nil), books}
+	b := &bank{qlock.New(n, qlock.Config{}), books}
 	errs := make([]error, 10)
 	var wg sync.WaitGroup
 	for i := range errs {

@@ -27,7 +27,7 @@ func TestTheProgram(t *testing.T) {
 func TestABookingWithoutATransferTakesItsLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bank{qlock.New(berthtest.Node(t), nil), &ledger{balances: map[string]int{"account:anna": 0}}}
+		b := &bank{qlock.New(berthtest.Node(t), qlock.Config{}), &ledger{balances: map[string]int{"account:anna": 0}}}
 		require.NoError(t, b.book(t.Context(), "anna", 7))
 		require.Equal(t, 7, b.books.balances["account:anna"])
 		require.ErrorIs(t, b.books.add(t.Context(), "account:anna", 1, 1), fence.ErrStale, "of an older hold")

@@ -73,7 +73,7 @@ func newServer(redis rueidis.Client, charge func(ctx context.Context, order stri
 	if err != nil {
 		return nil, err
 	}
-	return &server{node: n, locks: qlock.New(n, nil), guard: guard, charge: charge, patience: patience}, nil
+	return &server{node: n, locks: qlock.New(n, qlock.Config{}), guard: guard, charge: charge, patience: patience}, nil
 }
 
 func (s *server) handler() http.Handler {

@@ -25,7 +25,7 @@ func main() { // after: berth pool replace proxies --file proxies.txt
 }
 
 func crawl(ctx context.Context, n *node.Node, pages []string, fetch func(ctx context.Context, proxy, page string) error) (err error) {
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{Cooldown: 5 * time.Second})
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{Cooldown: 5 * time.Second})
 	for err == nil && len(pages) > 0 {
 		err = proxies.Do(ctx, nil, func(ctx context.Context, proxy *allocator.Allocation[string]) error {
 			err := fetch(ctx, proxy.Value(), pages[0])

@@ -86,7 +86,7 @@ func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := berthtest.New(t)
 				own := server.Node(node.Config{})
-				pool := allocator.New(own, "proxies", allocator.PoolConfig[string]{})
+				pool := allocator.New(own, "proxies", allocator.Config[string]{})
 				all := make([]string, proxies)
 				for i := range all {
 					all[i] = strconv.Itoa(i)

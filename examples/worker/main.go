@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, n.Close(ctx)) }()
 
-	renderers, todo := semaphore.New(n, "renderers", 4, nil), pages(ctx)
+	renderers, todo := semaphore.New(n, "renderers", 4, semaphore.Config{}), pages(ctx)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

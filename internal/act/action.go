@@ -1,12 +1,14 @@
 package act
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -62,14 +64,11 @@ func (a *Action) Check() error {
 	switch {
 	case drain && (a.Node == "") == (a.Label == ""):
 		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
-	case a.Verb == Drain && (a.For < 0 || a.For > MaxPause):
-		return berth.Invalid("for", "a drain lasts above 0, at most %s; or 0, until it is ended", text.Human(MaxPause))
-	case a.Verb == Drain && a.Force && a.ForceAfter <= 0:
-		return berth.Invalid("force-after", "with force it is above 0")
-	case a.Verb == Drain && !a.Force && a.ForceAfter != 0:
-		return berth.Invalid("force", "only with it is the rest ended by force after a time")
-	case a.Verb == Drain && a.For > 0 && a.ForceAfter >= a.For:
-		return berth.Invalid("force-after", "by then the drain has ended by itself")
+	case a.Verb == Drain:
+		if invalid, is := errors.AsType[*berth.ConfigError](line.CheckDrain(a.drain())); is {
+			return berth.Invalid(drainFields[invalid.Field], "%s", invalid.Problem)
+		}
+		return nil
 	case (a.Verb == Release || a.Verb == Want) && a.Claim == "":
 		return berth.Invalid("claim", "it is empty")
 	case a.Verb == Pause && (a.For <= 0 || a.For > MaxPause):
@@ -90,6 +89,14 @@ func (a *Action) Check() error {
 		return berth.Invalid("verb", "%q is none that there is", string(a.Verb))
 	}
 	return settings.Text("reason", a.Reason)
+}
+
+// drainFields are the fields of a form, by those of berth.DrainOptions.
+var drainFields = map[string]string{"For": "for", "Force": "force", "ForceAfter": "force-after", "Reason": "reason"}
+
+// drain are the options of a drain.
+func (a *Action) drain() *berth.DrainOptions {
+	return &berth.DrainOptions{For: a.For, Reason: a.Reason, Force: a.Force, ForceAfter: a.ForceAfter}
 }
 
 // Nouns are what one of a kind is called.

@@ -70,7 +70,7 @@ func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
 	ops, target := n.Operator(), berth.DrainTarget{Node: what.Node, Label: what.Label}
 	switch what.Verb {
 	case Drain:
-		d, err := ops.Drain(ctx, target, &berth.DrainOptions{For: what.For, Reason: what.Reason, Force: what.Force, ForceAfter: what.ForceAfter})
+		d, err := ops.Drain(ctx, target, what.drain())
 		return fmt.Sprintf("%s: %d holds asked for, %d waits cancelled, %d holds ended by force, %d left, %d detached",
 			what.who(), d.Asked, d.Cancelled, d.Ended, d.Left, d.Detached), err
 	case Undrain:
@@ -79,7 +79,7 @@ func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
 		err := semaphore.NewOperator(n).Resize(ctx, what.Name, what.Capacity, &semaphore.ResizeOptions{Keep: what.Keep})
 		return fmt.Sprintf("the capacity is %d", what.Capacity), err
 	case Rest:
-		pool, done := allocator.New(n, what.Name, allocator.PoolConfig[string]{}), "rests"
+		pool, done := allocator.New(n, what.Name, allocator.Config[string]{}), "rests"
 		if what.For == 0 {
 			done = "rests no more"
 		}

@@ -48,11 +48,11 @@ func inWorld(t *testing.T, test func(w *world)) {
 		require.NoError(t, err)
 		p.Closes(n.Close)
 		w.node = n.ID()
-		w.sem = semaphore.New(n, "gpu", 1, nil)
+		w.sem = semaphore.New(n, "gpu", 1, semaphore.Config{})
 		w.permit, err = w.sem.Acquire(ctx, nil)
 		require.NoError(t, err)
 
-		pool := allocator.New(n, "mail", allocator.PoolConfig[string]{})
+		pool := allocator.New(n, "mail", allocator.Config[string]{})
 		_, err = pool.Add(ctx, []string{"a", "b"}, nil)
 		require.NoError(t, err)
 		_, err = pool.Allocate(ctx, nil)

@@ -185,11 +185,35 @@ func (e *Engine) refused(c *Claim, r *berth.AcquireError) error {
 	if r.Capacity == 0 {
 		r.Capacity = c.see().terms.capacity
 	}
-	e.acquired(observe.ForReason(r.Reason), c, func(ev *observe.Event) {
+	e.acquired(kindOf(r.Reason), c, func(ev *observe.Event) {
 		told := *r // the caller's may yet be added to
 		ev.Reason, ev.Waited, ev.Capacity, ev.Err = r.Reason, r.Waited, r.Capacity, &told
 	})
 	return r
+}
+
+// kindOf is the kind of the event for an acquire that ended with the
+// given reason: TimedOut, AttemptsUsedUp, Deadlock and Failed for the reason of that
+// name, Cancelled for cancelled and closed, and Refused for all that the server found,
+// or an operator wants.
+// A reason that is not known gives Failed.
+func kindOf(reason berth.Reason) observe.Kind {
+	switch reason {
+	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonPaused,
+		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries,
+		berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonDraining:
+		return observe.Refused
+	case berth.ReasonTimedOut:
+		return observe.TimedOut
+	case berth.ReasonCancelled, berth.ReasonClosed:
+		return observe.Cancelled
+	case berth.ReasonAttempts:
+		return observe.AttemptsUsedUp
+	case berth.ReasonDeadlock:
+		return observe.Deadlock
+	default:
+		return observe.Failed
+	}
 }
 
 // settle looks at a refusal that says that somebody has ended the claim: that may be

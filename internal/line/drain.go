@@ -21,11 +21,11 @@ const drainPause = time.Second
 
 // Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until nothing is
 // left or, with Force, ForceAfter has passed: then what is left ends by force. It returns
-// *berth.ConfigError, berth.ErrStale, ErrOver, ctx's error, or the server's errors: of names that cannot be read alone where
+// *berth.ConfigError, berth.ErrOvertaken, errOver, ctx's error, or the server's errors: of names that cannot be read alone where
 // nothing else is left, and beside ctx's error those of the last pass.
 func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.DrainOptions) (berth.Drained, error) {
 	opts := cmp.Or(o, &berth.DrainOptions{})
-	if err := checkDrain(opts); err != nil {
+	if err := CheckDrain(opts); err != nil {
 		return berth.Drained{}, err
 	}
 	ctx = scriptkit.For(ctx, "Drain")
@@ -41,19 +41,24 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.Drain
 		limited, cancel := scriptkit.Limit(ctx, opts.For)
 		defer cancel()
 		found, err := d.goOn(limited, said)
-		if (limited.Err() != nil || errors.Is(err, ErrOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrStale) {
-			err = fmt.Errorf("%w after %s, with %d holds and waits left", ErrOver, opts.For, found.Left)
+		if (limited.Err() != nil || errors.Is(err, errOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrOvertaken) {
+			err = fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left)
 		}
 		return found, err
 	}
 	return d.goOn(ctx, p.Clock.Now())
 }
 
-// ErrOver is the error of a drain that has ended by itself before it was done.
-var ErrOver = errors.New("berth: the drain has ended by itself")
+// over is the error of a drain that has ended by itself before it was done. It matches berth.ErrAbsent.
+type over struct{}
 
-// checkDrain says what is wrong with the options of a drain.
-func checkDrain(o *berth.DrainOptions) error {
+func (over) Error() string        { return "berth: the drain has ended by itself" }
+func (over) Is(target error) bool { return target == berth.ErrAbsent }
+
+var errOver error = over{}
+
+// CheckDrain says what is wrong with the options of a drain: a *berth.ConfigError for the field, in words that fit a flag, too.
+func CheckDrain(o *berth.DrainOptions) error {
 	if err := settings.Duration("For", o.For); o.For != 0 && err != nil {
 		return err
 	}
@@ -61,11 +66,11 @@ func checkDrain(o *berth.DrainOptions) error {
 	case o.For < 0 || o.For > notice.MostPause:
 		return berth.Invalid("For", "%s: it is above 0 and at most %s, or 0 for no end", o.For, notice.MostPause)
 	case o.Force && o.ForceAfter <= 0:
-		return berth.Invalid("ForceAfter", "%s: with Force it is above 0", o.ForceAfter)
+		return berth.Invalid("ForceAfter", "%s: it is above 0 where the rest is ended by force", o.ForceAfter)
 	case !o.Force && o.ForceAfter != 0:
-		return berth.Invalid("Force", "ForceAfter ends holds by force: it needs Force")
+		return berth.Invalid("Force", "to end the rest by force after a time needs it")
 	case o.Force && o.For > 0 && o.ForceAfter >= o.For:
-		return berth.Invalid("ForceAfter", "%s: it is below For, %s, after which the drain has ended", o.ForceAfter, o.For)
+		return berth.Invalid("ForceAfter", "%s: by then the drain has ended by itself, after %s", o.ForceAfter, o.For)
 	}
 	return settings.Text("Reason", o.Reason)
 }
@@ -88,9 +93,9 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		}
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
-		case errors.Is(err, berth.ErrStale):
+		case errors.Is(err, berth.ErrOvertaken):
 			return d.found, err
-		case end != nil || ctx.Err() != nil || errors.Is(err, ErrOver):
+		case end != nil || ctx.Err() != nil || errors.Is(err, errOver):
 			return d.found, errors.Join(end, cmp.Or(last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= notice.Heard:
 			return d.found, err
@@ -114,7 +119,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 }
 
 // StopDrain ends a drain of the same target: processes that have heard of the drain hear of its end within some
-// seconds. It returns *berth.ConfigError, berth.ErrStale, or the server's errors.
+// seconds. It returns *berth.ConfigError, berth.ErrOvertaken, or the server's errors.
 func (p *Process) StopDrain(ctx context.Context, t berth.DrainTarget) error {
 	return (&drain{p: p, target: t}).say(scriptkit.For(ctx, "StopDrain"), 0, notice.Stop)
 }
@@ -150,7 +155,7 @@ func (d *drain) say(ctx context.Context, lasts time.Duration, what string) (err 
 	return err
 }
 
-// goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it; ErrOver if it has ended by itself.
+// goesOn returns berth.ErrOvertaken if another call has changed the drain, or the server has lost it; errOver if it has ended by itself.
 func (d *drain) goesOn(ctx context.Context) error {
 	told, now, err := readNotice(ctx, &d.p.Config, d.field)
 	if err != nil {
@@ -158,10 +163,10 @@ func (d *drain) goesOn(ctx context.Context) error {
 	}
 	f := told[0]
 	if _, goesOn := f.Drains(now); f.Number == d.number && !goesOn {
-		return ErrOver
+		return errOver
 	}
 	if f.Number != d.number {
-		return &berth.StaleError{Changed: cmp.Or(drained(f.What), "forgotten")}
+		return &berth.OvertakenError{Changed: cmp.Or(drained(f.What), "forgotten")}
 	}
 	return nil
 }
@@ -185,7 +190,7 @@ func (d *drain) means(c *reader.Listed) bool {
 func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 	var forced error
 	for range 2 {
-		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) || errors.Is(forced, ErrOver) {
+		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrOvertaken) || errors.Is(forced, errOver) {
 			return d.found, forced
 		}
 		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {

@@ -33,7 +33,7 @@ func NewNotice(cfg Config) *notice.Notice {
 			if why == nil {
 				word = notice.Stop
 			}
-			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + field, Err: why})
+			cfg.Tell.Send(observe.Event{Kind: observe.Draining, Detail: word + " " + notice.Target(field).String(), Err: why})
 		},
 	})
 }
@@ -208,7 +208,7 @@ func (p *Process) Notices(ctx context.Context) (problems []error) {
 	return problems
 }
 
-// say sets fields of the notice, and returns their number. It returns berth.ErrStale if another call
+// say sets fields of the notice, and returns their number. It returns berth.ErrOvertaken if another call
 // has set one of them since this one began.
 func (p *Process) say(ctx context.Context, lasts time.Duration, what string, fields ...string) (int64, error) {
 	old, _, err := readNotice(ctx, &p.Config, fields...)
@@ -227,7 +227,7 @@ func (p *Process) say(ctx context.Context, lasts time.Duration, what string, fie
 	case statusSet:
 		return r.Int(1), r.Err()
 	case statusStale:
-		stale := error(&berth.StaleError{Changed: drained(text(&r, 3))})
+		stale := error(&berth.OvertakenError{Changed: drained(text(&r, 3))})
 		if strings.HasPrefix(text(&r, 4), notice.Pause("")) {
 			stale = staleAll(r.Int(2) > 0, text(&r, 3))
 		}
@@ -244,7 +244,7 @@ func drained(what string) string { return strings.Replace(what, " ", ": ", 1) }
 // staleAll is the error of a pause of all names, or of its end, that another one has overtaken.
 func staleAll(paused bool, reason string) error {
 	if !paused {
-		return &berth.StaleError{Changed: "unpaused"}
+		return &berth.OvertakenError{Changed: "unpaused"}
 	}
-	return &berth.StaleError{Changed: "paused: " + reason}
+	return &berth.OvertakenError{Changed: "paused: " + reason}
 }

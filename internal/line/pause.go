@@ -16,7 +16,7 @@ import (
 
 // Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. A pause of all names that
 // lasts longer goes on behind it. It returns
-// *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
+// *berth.ConfigError, berth.ErrOvertaken, berth.ErrIncompatible, or the server's error.
 func (n *Face) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
 	if err := checkPause(lasts, why); err != nil {
 		return err

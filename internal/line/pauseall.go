@@ -24,7 +24,7 @@ const mostNamed = 100
 const walkBatch = 100
 
 // PauseAll has nothing granted of any name of some kinds for so long: it tells all clients, and pauses what is
-// in use. It returns *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors.
+// in use. It returns *berth.ConfigError, berth.ErrOvertaken, ctx's error, or the server's errors.
 func (p *Process) PauseAll(ctx context.Context, lasts time.Duration, reason string, kinds ...keyspace.Kind) (berth.PausedAll, error) {
 	if err := checkPause(lasts, reason); err != nil {
 		return berth.PausedAll{}, err

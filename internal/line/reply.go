@@ -234,6 +234,6 @@ func restored(r *scriptkit.Reply, _, i int) engine.Status {
 
 // Stale reads the reply of a script that has refused an operator's call: stale, the revision of
 // what has overtaken the call, its target, and what it has changed.
-func Stale(name string, r *scriptkit.Reply) (stale *berth.StaleError, revision int64) {
-	return &berth.StaleError{Name: name, Resource: r.Str(2), Changed: r.Str(3)}, r.Int(1)
+func Stale(name string, r *scriptkit.Reply) (stale *berth.OvertakenError, revision int64) {
+	return &berth.OvertakenError{Name: name, Resource: r.Str(2), Changed: r.Str(3)}, r.Int(1)
 }

@@ -90,7 +90,7 @@ func (w registry) visitor(lease time.Duration) *visitor {
 // queue has the process wait for a semaphore.
 func (v *visitor) queue(name string) *testkit.Wait[*semaphore.Permit] {
 	v.W.T.Helper()
-	s := semaphore.New(v.node, name, 1, nil)
+	s := semaphore.New(v.node, name, 1, semaphore.Config{})
 	return testkit.Queue(context.Background(), v.W, func(ctx context.Context) (*semaphore.Permit, error) {
 		return s.Acquire(ctx, nil)
 	})
@@ -107,9 +107,9 @@ func TestANameIsInTheRegistryAsSoonAsSomebodyWaitsForIt(t *testing.T) {
 		a, b := w.visitor(lease), w.visitor(lease)
 		held := a.take("gpu")
 		require.NoError(t, a.take("calm").Release(context.Background()))
-		_, err := semaphore.New(a.node, "wide", 2, nil).Acquire(context.Background(), nil)
+		_, err := semaphore.New(a.node, "wide", 2, semaphore.Config{}).Acquire(context.Background(), nil)
 		require.NoError(t, err)
-		_, err = semaphore.New(b.node, "gpu", 1, nil).TryAcquire(context.Background(), nil)
+		_, err = semaphore.New(b.node, "gpu", 1, semaphore.Config{}).TryAcquire(context.Background(), nil)
 		require.Error(t, err)
 		w.Advance(10 * time.Minute)
 		require.Zero(t, w.size(), "nobody has waited")

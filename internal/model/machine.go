@@ -174,7 +174,7 @@ func (m *machine) start(t *rapid.T) *process {
 		}),
 	})
 	must(t, err)
-	c.sem = semaphore.New(c.Node, m.Name, m.named, nil)
+	c.sem = semaphore.New(c.Node, m.Name, m.named, semaphore.Config{})
 	return c
 }
 

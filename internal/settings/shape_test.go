@@ -32,7 +32,7 @@ var settings = []reflect.Type{
 	reflect.TypeFor[qlock.LockOptions](),
 	reflect.TypeFor[node.Config](),
 	reflect.TypeFor[node.SwarmConfig](),
-	reflect.TypeFor[allocator.PoolConfig[string]](),
+	reflect.TypeFor[allocator.Config[string]](),
 	reflect.TypeFor[allocator.AllocateOptions](),
 	reflect.TypeFor[allocator.AddOptions](),
 	reflect.TypeFor[allocator.BindOptions](),

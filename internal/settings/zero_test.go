@@ -23,7 +23,7 @@ func TestTheReleaseOfANilHandleIsAnError(t *testing.T) {
 }
 
 func TestOptionsThatSayNothingAreNotUnknown(t *testing.T) {
-	for _, of := range []any{qlock.LockOptions{}, qlock.Config{}, semaphore.AcquireOptions{}, allocator.PoolConfig[string]{}, allocator.AllocateOptions{}} {
+	for _, of := range []any{qlock.LockOptions{}, qlock.Config{}, semaphore.AcquireOptions{}, allocator.Config[string]{}, allocator.AllocateOptions{}} {
 		require.NotContains(t, fmt.Sprintf("%+v", of), "unknown")
 	}
 }

@@ -68,7 +68,7 @@ func (w *World) Process() *Process {
 	p := &Process{W: w, Link: link.New(Script)}
 	var err error
 	// Few classes, so that they are used up while claims wait and hold.
-	p.meter, err = measure.New(measure.Options{NameClass: measure.Collapse, MaxClasses: 2},
+	p.meter, err = measure.New(measure.Config{NameClass: measure.Collapse, MaxClasses: 2},
 		func(measure.Instrument, []string) measure.Record { return func(context.Context, float64) {} })
 	require.NoError(w.T, err)
 	p.Redis, err = w.Server.Client(link.RarePings, link.Slim, p.Wrap)

@@ -39,7 +39,7 @@ func (d *Drain) Count(c inspect.Claim) {
 
 // Drains are the columns of a drain.
 var Drains = Columns[Drain]{
-	{Head: "DRAINED", Cell: func(d *Drain) Cell { return says(DrainOf(d.DrainTarget)) }},
+	{Head: "DRAINED", Cell: func(d *Drain) Cell { return says(text.Escaped(d.String())) }},
 	{Head: "SINCE", Right: true, Cell: func(d *Drain) Cell { return lasted(d.at.Sub(d.Since), d.Since) }},
 	{Head: "LEFT", Right: true, Cell: func(d *Drain) Cell {
 		if d.Left == 0 {
@@ -57,17 +57,9 @@ var Drains = Columns[Drain]{
 	}},
 }
 
-// DrainOf is whom a drain is of.
-func DrainOf(t berth.DrainTarget) string {
-	if t.Node != "" {
-		return "node " + text.Plain(t.Node)
-	}
-	return "label " + text.Quoted(t.Label)
-}
-
 // DrainSays tells of a drain in a line, at a moment by the server's clock.
 func DrainSays(d *berth.Drain, at time.Time) string {
-	says := "drain of " + DrainOf(d.DrainTarget) + " since " + text.Human(at.Sub(d.Since))
+	says := "drain of " + text.Escaped(d.String()) + " since " + text.Human(at.Sub(d.Since))
 	if d.Left > 0 {
 		says += ", for " + text.Human(d.Left) + " more"
 	}

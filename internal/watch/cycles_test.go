@@ -51,7 +51,7 @@ func inCycle(t *testing.T, test func(t *testing.T, w jam)) {
 	testkit.In(t, "a", "berth:lock:{a}:state", "berth:lock:{a}:line", func(t *testing.T, base *testkit.World) {
 		p := base.Process()
 		n := testkit.Must(node.New(p.Redis, node.Config{Lease: time.Hour})).In(t)
-		locks := qlock.New(n, &qlock.Config{Lease: time.Hour})
+		locks := qlock.New(n, qlock.Config{Lease: time.Hour})
 		p.Closes(n.Close)
 		var held []*qlock.Lock
 		for _, name := range []string{"a", "b"} {
@@ -146,7 +146,7 @@ func TestASearchAsideReadsLessOfEachLine(t *testing.T) {
 		defer all.Wait()
 		defer cancel()
 		for range asideLine {
-			all.Go(func() { _, _ = qlock.New(n, nil).Lock(ctx, "a", nil) }) // until the test ends
+			all.Go(func() { _, _ = qlock.New(n, qlock.Config{}).Lock(ctx, "a", nil) }) // until the test ends
 		}
 		advance(time.Second)
 		defer w.Overview().Close()

@@ -168,8 +168,8 @@ func (w *Watcher) Cycles() *Feed[inspect.Cycles] {
 }
 
 // Aside are the options of a search for cycles that is made beside other readings.
-func Aside() inspect.CycleOptions {
-	return inspect.CycleOptions{Within: CyclesEvery / 2, Line: asideLine}
+func Aside() *inspect.CycleOptions {
+	return &inspect.CycleOptions{Within: CyclesEvery / 2, Line: asideLine}
 }
 
 // AsidePace is how long after the beginning of such a search, which took so long, the next one begins.

@@ -91,7 +91,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		p := base.Process()
 		n := testkit.Must(node.New(p.Redis, node.Config{Lease: time.Minute})).In(t)
 		defer func() { require.NoError(t, n.Close(ctx)) }()
-		l := testkit.Must(qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)).In(t)
+		l := testkit.Must(qlock.New(n, qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)).In(t)
 
 		reads := base.Process()
 		look := testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t)

@@ -39,7 +39,7 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
 // waits in line itself. Where the pool has a Source and no resources, TryAllocate waits
-// until the Source has answered, within ctx and the call's MaxWait, and then tries once
+// until the Source has answered, or ctx has ended, and then tries once
 // more. It joins the refresh that is under way in this process, or begins one, at most
 // once a second, whichever node's turn it is. Where no resource is free, the reason in the
 // *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a
@@ -111,7 +111,7 @@ func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, befor
 	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
-		if p.fill(ctx, o.MaxWait, seen) {
+		if p.refresher.Fill(ctx, seen) {
 			hold, err = p.core.acquire(ctx, o, wait, began)
 		} else if ctx.Err() != nil {
 			return nil, p.gaveUp(ctx, refusal, clock.Now()-began)
@@ -123,17 +123,6 @@ func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, befor
 	return hold, nil
 }
 
-// fill waits for the Source of a pool that was found empty, and returns whether it was
-// asked since Answers of the refresher said what was seen.
-func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bool {
-	if patience > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, patience)
-		defer stop()
-	}
-	return p.refresher.Fill(ctx, seen)
-}
-
 // Do allocates, runs f under the hold and gives the resource back, also when f
 // panics. The context of f carries the owner; it ends with ctx or with the hold,
 // whichever comes first. The allocation is only valid within f.
@@ -142,7 +131,7 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bo
 // hold ended before f did, and not by f's own Release or Detach, Do joins the
 // *berth.EndError of the hold; what it returns then matches context.Canceled and
 // context.DeadlineExceeded only if ctx itself has ended. A release that the server does not answer
-// is repeated within Config.Retry of the node, which Do waits for; it is the event release_failed,
+// is repeated within node.Config.Retry, which Do waits for; it is the event release_failed,
 // and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {

@@ -144,7 +144,7 @@ func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
 		"least recent": allocator.LeastRecent, "most recent": allocator.MostRecent, "random": allocator.Random,
 	}, func(t *testing.T, w *world, policy allocator.Policy) {
 		w.add("a", "b", "c", "d", "e")
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+		n := w.nodeOf(allocator.Config[string]{Policy: policy})
 		w.bind("customer", "c", 0)
 		for range 3 {
 			w.Advance(time.Minute)

@@ -91,7 +91,7 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 func (p *core) restShared(ctx context.Context, resource string, d time.Duration, reason string) error {
 	const tries = 3
 	for range tries {
-		if err := p.rest(ctx, resource, d, reason, false); !errors.Is(err, berth.ErrStale) {
+		if err := p.rest(ctx, resource, d, reason, false); !errors.Is(err, berth.ErrOvertaken) {
 			return err
 		}
 	}

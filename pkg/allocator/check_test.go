@@ -72,7 +72,7 @@ func TestAnAnswerOfSourceIsRefusedAsAWholeAndHasNoRepeats(t *testing.T) {
 		{nil, nil, false, "berth: Source returned no resources; AllowEmpty lets that empty the pool"},
 		{[]string{"a", ""}, nil, true, "berth: element 1 of what Source returned: berth: invalid resource: a key must not be empty"},
 	} {
-		p := &Pool[string]{cfg: PoolConfig[string]{
+		p := &Pool[string]{cfg: Config[string]{
 			Source: func(context.Context) ([]string, error) { return c.given, nil }, AllowEmpty: c.allowEmpty,
 		}}
 		got, err := p.source(context.Background())

@@ -23,7 +23,7 @@ type desk struct {
 }
 
 // desk starts one; shut is called when a value is closed, nil for nothing.
-func (w *world) desk(cfg allocator.PoolConfig[string], shut func(key string) error) *desk {
+func (w *world) desk(cfg allocator.Config[string], shut func(key string) error) *desk {
 	w.T.Helper()
 	d := &desk{}
 	cfg.Open = func(_ context.Context, key string) (string, error) {
@@ -71,7 +71,7 @@ func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
 	inEach(t, closes, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		var told, over time.Duration
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(ctx context.Context) ([]string, error) {
+		n := w.nodeOf(allocator.Config[string]{Source: func(ctx context.Context) ([]string, error) {
 			<-ctx.Done()
 			told = w.Now()
 			<-time.After(time.Minute)
@@ -92,7 +92,7 @@ func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
 func TestCloseWhileAValueIsOpened(t *testing.T) {
 	inEach(t, closes, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Open: func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}})

@@ -243,7 +243,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 		"all of it": rubbish, "half of it": "1 0 0 0 0 0 2 a.1 ",
 	}, func(t *testing.T, w *world, text string) {
 		ctx := context.Background()
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Open: func(_ context.Context, key string) (string, error) { return key, nil }, RefreshEvery: time.Hour,
 		})
 		w.add("r1", "r2")
@@ -283,7 +283,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		keys := []string{"a", "b", "c", "d"}
 		key := func() string { return keys[rng.IntN(len(keys))] }
-		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 1 + int(seed%3)})
+		n := w.nodeOf(allocator.Config[string]{MaxSharers: 1 + int(seed%3)})
 		var held []*allocator.Allocation[string]
 		require.NoError(t, change(n.Add(ctx, keys, nil)))
 		for range 60 {

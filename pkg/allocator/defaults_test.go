@@ -82,7 +82,7 @@ func TestACallGoesByItsOwnOptionsThenThePools(t *testing.T) {
 		},
 	}, func(t *testing.T, w *world, c row) {
 		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: c.pool})
+		n := w.nodeOf(allocator.Config[string]{Defaults: c.pool})
 		require.Equal(t, c.want, askedBy(n, c.call))
 		w.requireIdle()
 	})
@@ -90,7 +90,7 @@ func TestACallGoesByItsOwnOptionsThenThePools(t *testing.T) {
 
 func TestAWaitGoesByTheDefaults(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Defaults: allocator.AllocateOptions{MaxWait: time.Second, Priority: 5, Attrs: map[string]any{"of": "pool"}},
 		})
 		says := allocator.AllocateOptions{MaxWait: 3 * time.Second, Priority: 127, Attrs: map[string]any{"of": "call"}}
@@ -123,7 +123,7 @@ func TestAWaitGoesByTheDefaults(t *testing.T) {
 func TestAllocateHealthyGoesByTheDefaults(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Healthy: func(context.Context, string) error { return errMine }, FailureRest: 400 * ms,
 			Defaults: allocator.AllocateOptions{MaxWait: time.Second},
 		})
@@ -134,15 +134,12 @@ func TestAllocateHealthyGoesByTheDefaults(t *testing.T) {
 	})
 }
 
-// A try waits for the Source as long as its own MaxWait says.
 func TestTheMaxWaitOfTheDefaultsIsNoneOfATry(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Source: slowly(3*time.Second, "a"), Defaults: allocator.AllocateOptions{MaxWait: 20 * ms, Lease: 2 * lease},
 		})
-		soon := &allocator.AllocateOptions{MaxWait: time.Second}
-		require.ErrorIs(t, second(n.TryAllocate(t.Context(), soon)), berth.ErrBusy)
-		require.Equal(t, time.Second, w.Now(), "its own counts")
+		requireInvalid(t, "MaxWait", second(n.TryAllocate(t.Context(), &allocator.AllocateOptions{MaxWait: time.Second})))
 		n.Fresh()
 		a, err := n.TryAllocate(t.Context(), nil)
 		require.NoError(t, err)
@@ -164,7 +161,7 @@ func TestBadDefaultsAreNamed(t *testing.T) {
 				continue // a call may bring the Bind
 			}
 			for _, shared := range []bool{false, true} {
-				p := allocator.New(n.node, "other", allocator.PoolConfig[string]{Defaults: bad.opts, Shared: shared})
+				p := allocator.New(n.node, "other", allocator.Config[string]{Defaults: bad.opts, Shared: shared})
 				requireInvalid(t, "Defaults."+bad.field, second(p.TryAllocate(t.Context(), nil)))
 			}
 		}
@@ -176,7 +173,7 @@ func TestBadDefaultsAreNamed(t *testing.T) {
 func TestASharedPoolGoesByDefaultsToo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		n := w.nodeOf(allocator.PoolConfig[string]{Shared: true, Defaults: allocator.AllocateOptions{Bind: "me", MaxHold: time.Hour}})
+		n := w.nodeOf(allocator.Config[string]{Shared: true, Defaults: allocator.AllocateOptions{Bind: "me", MaxHold: time.Hour}})
 		first := n.take(nil)
 		require.Equal(t, first.Resource(), n.take(nil).Resource(), "it is bound")
 		require.NotEqual(t, first.Resource(), n.take(&allocator.AllocateOptions{NoDefaults: true}).Resource(), "it is the other's turn")
@@ -186,7 +183,7 @@ func TestASharedPoolGoesByDefaultsToo(t *testing.T) {
 func TestTheMapsOfTheDefaultsAreThePoolsOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ofPool := allocator.AllocateOptions{Meta: map[string]string{"job": "1"}, Attrs: map[string]any{"job": "1"}}
-		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: ofPool})
+		n := w.nodeOf(allocator.Config[string]{Defaults: ofPool})
 		w.add("a")
 		ofPool.Meta["job"], ofPool.Attrs["job"] = "2", "2"
 		require.Equal(t, "1", askedBy(n, nil).job)

@@ -32,7 +32,7 @@ func TestADetachedHoldOutlivesItsNode(t *testing.T) {
 		ctx := context.Background()
 		w.add("a", "b")
 		var opened []string
-		n, m := w.node(), w.nodeOf(allocator.PoolConfig[string]{
+		n, m := w.node(), w.nodeOf(allocator.Config[string]{
 			Open: func(_ context.Context, key string) (string, error) {
 				opened = append(opened, key)
 				return key + "!", nil
@@ -69,7 +69,7 @@ func TestAResumeWhoseOpenFailsGivesBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		token := detach(t, w.node().takes("a", nil))
-		m := w.nodeOf(allocator.PoolConfig[string]{
+		m := w.nodeOf(allocator.Config[string]{
 			Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: time.Second,
 		})
 		require.ErrorIs(t, second(m.Resume(context.Background(), token)), errMine)

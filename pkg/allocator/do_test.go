@@ -59,7 +59,7 @@ func TestAPanicOfOpenGoesOnAndTheResourceRests(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		panics := true
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Open: func(_ context.Context, key string) (string, error) {
 			if panics {
 				panic(errMine)
 			}
@@ -89,7 +89,7 @@ func TestAPanicOfOpenGoesOnAndTheResourceRests(t *testing.T) {
 func TestAPanicOfHealthyGoesOnAndTheResourceRests(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error { panic(errMine) }})
+		n := w.nodeOf(allocator.Config[string]{Healthy: func(context.Context, string) error { panic(errMine) }})
 		require.PanicsWithError(t, errMine.Error(), func() { _, _ = n.AllocateHealthy(context.Background(), nil) })
 		w.Advance(0)
 		require.Equal(t, allocator.Resting, w.status("a").State)
@@ -120,7 +120,7 @@ func TestAllocateHealthyTakesTheNextWhereOpenFails(t *testing.T) {
 	inEach(t, map[string]bool{"each for itself": false, "shared": true}, func(t *testing.T, w *world, shared bool) {
 		ctx := context.Background()
 		w.add("bad", "good")
-		n := w.nodeOf(allocator.PoolConfig[string]{Shared: shared, Open: func(_ context.Context, key string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Shared: shared, Open: func(_ context.Context, key string) (string, error) {
 			if key == "bad" {
 				return "", errMine
 			}

@@ -5,7 +5,7 @@
 //	n, err := node.New(redis, node.Config{}) // one for all that the process holds
 //	defer n.Close(ctx)
 //
-//	proxies := allocator.New(n, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
+//	proxies := allocator.New(n, "proxies", allocator.Config[*Proxy]{Open: dial})
 //	change, err := proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil)
 //
 //	proxy, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Bind: "customer-7"}) // waits in line
@@ -71,7 +71,7 @@
 // [Pool.FreeInOrder] lists the free ones in the order in which claims get them.
 // While a pool has resources it is kept for good.
 //
-// With PoolConfig.MaxSharers several claims hold one resource at once, each with a
+// With Config.MaxSharers several claims hold one resource at once, each with a
 // lease of its own. The resource is leased then, and others may get it while there is
 // room. A pool that is Shared hands resources out in turn and keeps them from nobody:
 // its allocations have no lease.
@@ -79,7 +79,7 @@
 // # Options and defaults
 //
 // [AllocateOptions] say how one allocation goes. A field that a call leaves zero comes
-// from PoolConfig.Defaults, then from the default that the field's comment names. Meta and Attrs of a call replace those of the defaults.
+// from Config.Defaults, then from the default that the field's comment names. Meta and Attrs of a call replace those of the defaults.
 // berth.Forever is a MaxWait or a MaxHold without bound. A call with NoDefaults ignores
 // all Defaults: only so can it say Priority 0, no Bind, or that it renews although the
 // defaults have NoRenew.
@@ -93,9 +93,9 @@
 // # Settings
 //
 // What all processes that use a pool go by is stored with it: see [Settings]. A process says
-// what it would like in its PoolConfig; the first one sets what nobody has set. Whoever says
+// what it would like in its Config; the first one sets what nobody has set. Whoever says
 // otherwise goes by what is stored, and an event reports the difference, or is refused with
-// PoolConfig.Strict. [Operator.Set] changes the settings for all, at once, or gives one resource a
+// Config.Strict. [Operator.Set] changes the settings for all, at once, or gives one resource a
 // cooldown, a number of sharers and a BindFor of its own.
 //
 // # Rests
@@ -134,9 +134,9 @@
 //
 // # Values
 //
-// PoolConfig.Open makes the value of a resource, once, when the resource is first
+// Config.Open makes the value of a resource, once, when the resource is first
 // allocated in this process. The value stays open for the next allocation of the
-// resource. PoolConfig.Close ends it when the resource has left the pool, when it was
+// resource. Config.Close ends it when the resource has left the pool, when it was
 // not healthy, or with the pool or the node. Without Open the value is the key. A resource that
 // cannot be opened, or is not healthy, is given back and rests for FailureRest. Open
 // goes on after its caller has left, for up to OpenTimeout, so that a resource that
@@ -219,7 +219,7 @@
 // Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
 // itself. A failure leaves the earlier steps done, and the call may be made again. Of
 // several Replaces at once the newest decides, and the others return
-// [berth.ErrStale]. So does a Replace that a Remove has overtaken, and a Rest or a Remove
+// [berth.ErrOvertaken]. So does a Replace that a Remove has overtaken, and a Rest or a Remove
 // of what another call has changed since it began.
 //
 // # Errors
@@ -228,7 +228,7 @@
 // [berth.ErrNotAcquired] if the claim did not get a resource, with [berth.ErrBusy] if
 // others were in the way; [berth.ErrNotHeld] if the hold has ended, with
 // [berth.ErrLost] or [berth.ErrExpired]; [berth.ErrAbsent] if the resource is not in
-// the pool; [berth.ErrStale] if another operator's call has overtaken this one;
+// the pool; [berth.ErrOvertaken] if another operator's call has overtaken this one;
 // [berth.ErrInvalidConfig] if a value was refused. A *berth.AcquireError has the reason
 // and the counts, a *berth.ConfigError the field.
 //

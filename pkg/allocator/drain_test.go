@@ -14,7 +14,7 @@ import (
 func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		asked := 0
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			RefreshEvery: time.Minute,
 			Source:       func(context.Context) ([]string, error) { asked++; return []string{"a", "b"}, nil },
 		})

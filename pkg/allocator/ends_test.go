@@ -22,7 +22,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 	ctx := context.Background()
 	type held = *allocator.Allocation[string]
 	plays := map[string]struct {
-		pool allocator.PoolConfig[string]
+		pool allocator.Config[string]
 		ends func(w *world, n *proc, a held)
 	}{
 		"Operator.Release by claim": {ends: func(w *world, _ *proc, a held) {

@@ -45,7 +45,7 @@ func promised(t *testing.T) map[observe.Kind][]string {
 }
 
 // settings are those of the pool whose events are looked at, by the kind.
-var settings = map[observe.Kind]allocator.PoolConfig[string]{
+var settings = map[observe.Kind]allocator.Config[string]{
 	"open_failed": {Open: func(context.Context, string) (string, error) { return "", errMine }},
 	"close_failed": {
 		Open:  func(_ context.Context, key string) (string, error) { return key, nil },

@@ -41,7 +41,7 @@ func ExamplePool_Allocate_bind() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{})
 	if _, err := proxies.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
 		panic(err)
 	}

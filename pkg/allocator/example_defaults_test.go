@@ -40,7 +40,7 @@ func Example_defaults() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{
 		Defaults: allocator.AllocateOptions{Lease: time.Minute, MaxWait: 10 * time.Second, BindFor: 24 * time.Hour},
 	})
 	if _, err := proxies.Add(ctx, []string{"a", "b"}, nil); err != nil {

@@ -20,7 +20,7 @@ func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
 		return err
 	}
 	defer func() { _ = n.Close(ctx) }()
-	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
+	accounts := allocator.New(n, "accounts", allocator.Config[string]{})
 	var token berth.Token
 	if err := token.UnmarshalText(message); err != nil {
 		return err
@@ -52,7 +52,7 @@ func ExamplePool_Resume() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
+	accounts := allocator.New(n, "accounts", allocator.Config[string]{})
 	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
 		panic(err)
 	}

@@ -36,7 +36,7 @@ func ExamplePool_Do() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
+	accounts := allocator.New(n, "accounts", allocator.Config[string]{})
 	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
 		panic(err)
 	}

@@ -22,7 +22,7 @@ func ExamplePool_DoHealthy() {
 	n, err := node.New(redis, node.Config{})
 	needsHealthy(err)
 	defer func() { _ = n.Close(ctx) }()
-	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{
+	sessions := allocator.New(n, "sessions", allocator.Config[string]{
 		Healthy: func(_ context.Context, session string) error {
 			if session == "a" {
 				return errors.New("signed out")

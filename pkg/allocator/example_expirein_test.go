@@ -22,7 +22,7 @@ func ExampleAllocation_ExpireIn() {
 	n, err := node.New(redis, node.Config{})
 	needsExpiring(err)
 	defer func() { _ = n.Close(ctx) }()
-	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{})
+	sessions := allocator.New(n, "sessions", allocator.Config[string]{})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsExpiring(err)
 

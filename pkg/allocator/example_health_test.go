@@ -38,7 +38,7 @@ func ExamplePool_CheckHealth() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{Healthy: ping, FailureRest: time.Hour})
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{Healthy: ping, FailureRest: time.Hour})
 	if _, err := proxies.Add(ctx, []string{"a", "b", "c", "d"}, nil); err != nil {
 		panic(err)
 	}

@@ -21,7 +21,7 @@ func ExamplePool_FreeInOrder() {
 	n, err := node.New(redis, node.Config{})
 	needsInOrder(err)
 	defer func() { _ = n.Close(ctx) }()
-	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{Policy: allocator.MostRecent})
+	sessions := allocator.New(n, "sessions", allocator.Config[string]{Policy: allocator.MostRecent})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsInOrder(err)
 

@@ -22,7 +22,7 @@ func ExampleAllocation_RenewFor() {
 	n, err := node.New(redis, node.Config{})
 	needsRenewing(err)
 	defer func() { _ = n.Close(ctx) }()
-	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{})
+	sessions := allocator.New(n, "sessions", allocator.Config[string]{})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsRenewing(err)
 

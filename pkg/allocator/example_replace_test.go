@@ -38,7 +38,7 @@ func ExamplePool_Replace() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{})
 
 	change, err := proxies.Add(ctx, subnet(0), &allocator.AddOptions{
 		Expiry:   24 * time.Hour,

@@ -47,7 +47,7 @@ func ExamplePool_Rest() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{Cooldown: time.Minute})
+	accounts := allocator.New(n, "accounts", allocator.Config[string]{Cooldown: time.Minute})
 	if _, err := accounts.Add(ctx, []string{"anna", "ben", "cleo"}, nil); err != nil {
 		panic(err)
 	}

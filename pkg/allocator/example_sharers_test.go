@@ -26,7 +26,7 @@ func take(ctx context.Context, mirrors *allocator.Pool[string]) {
 
 // Up to MaxSharers may hold one resource at once, each with a lease of its own. With
 // Shared: true instead, a pool hands its resources out in turn, without leases.
-func ExamplePoolConfig_maxSharers() {
+func ExampleConfig_maxSharers() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -43,7 +43,7 @@ func ExamplePoolConfig_maxSharers() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	mirrors := allocator.New(n, "mirrors", allocator.PoolConfig[string]{MaxSharers: 2})
+	mirrors := allocator.New(n, "mirrors", allocator.Config[string]{MaxSharers: 2})
 	if _, err := mirrors.Add(ctx, []string{"north", "south"}, nil); err != nil {
 		panic(err)
 	}

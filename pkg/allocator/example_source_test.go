@@ -16,7 +16,7 @@ func catalogue(context.Context) ([]string, error) { return []string{"a", "b"}, n
 
 // Keep a pool filled from a list. All processes name the source, and one process at a
 // time asks it.
-func ExamplePoolConfig_source() {
+func ExampleConfig_source() {
 	refreshed := make(chan int)
 	server, err := embedded.Start()
 	if err != nil {
@@ -38,7 +38,7 @@ func ExamplePoolConfig_source() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{
 		Source:       catalogue,
 		RefreshEvery: 10 * time.Minute,
 		Expiry:       time.Hour, // a resource goes one hour after the list has last named it

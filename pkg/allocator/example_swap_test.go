@@ -35,7 +35,7 @@ func ExampleAllocation_Swap() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
+	proxies := allocator.New(n, "proxies", allocator.Config[string]{})
 	if _, err := proxies.Add(ctx, []string{"a", "b"}, nil); err != nil {
 		panic(err)
 	}

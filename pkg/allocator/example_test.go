@@ -35,7 +35,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	proxies := allocator.New(n, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
+	proxies := allocator.New(n, "proxies", allocator.Config[*Proxy]{Open: dial})
 	if _, err := proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil); err != nil {
 		panic(err)
 	}

@@ -47,7 +47,7 @@ func ExamplePool_Allocate_wait() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	licences := allocator.New(n, "licences", allocator.PoolConfig[string]{})
+	licences := allocator.New(n, "licences", allocator.Config[string]{})
 	if _, err := licences.Add(ctx, []string{"ABC-123"}, nil); err != nil {
 		panic(err)
 	}

@@ -153,7 +153,7 @@ func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
 // not have to rest. The hold's context ends before anything is sent. Release may be
 // called more than once and from several goroutines, and is nil ever after it has
 // succeeded; it works after ctx or the hold has ended, and then waits for at most
-// Config.CleanupTimeout of the node; what is not answered by then goes on in the background, where
+// node.Config.CleanupTimeout; what is not answered by then goes on in the background, where
 // the node is open.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if

@@ -33,7 +33,7 @@ func TestAResourceThatHangsIsFoundOutHoweverShortItsCallersPatience(t *testing.T
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("dead")
 		var opens atomic.Int32
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, key string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Open: func(ctx context.Context, key string) (string, error) {
 			opens.Add(1)
 			return hang(ctx, key)
 		}, OpenTimeout: 10 * time.Second, FailureRest: time.Minute})
@@ -69,7 +69,7 @@ func TestWhatIsOpenedForACallerWhoHasLeftIsKept(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("slow")
 		var opens, closed atomic.Int32
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Open: func(_ context.Context, key string) (string, error) {
 			opens.Add(1)
 			time.Sleep(time.Second) // of virtual time
 			return key + " opened", nil
@@ -94,7 +94,7 @@ func TestWhatIsOpenedForACallerWhoHasLeftIsKept(t *testing.T) {
 func TestAPanicOfAnOpenThatNobodyWaitsForIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
+		n := w.nodeOf(allocator.Config[string]{Open: func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()
 			panic("mine")
 		}, OpenTimeout: time.Second})
@@ -108,7 +108,7 @@ func TestAPanicOfAnOpenThatNobodyWaitsForIsAFailure(t *testing.T) {
 func TestCloseEndsAnOpenThatNobodyWaitsFor(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("dead")
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: hang})
+		n := w.nodeOf(allocator.Config[string]{Open: hang})
 		require.ErrorIs(t, second(n.Allocate(brief(t), nil)), context.DeadlineExceeded)
 		require.NoError(t, n.node.Close(t.Context()))
 		require.Equal(t, 300*ms, w.Now())
@@ -120,7 +120,7 @@ func TestCloseEndsAnOpenThatNobodyWaitsFor(t *testing.T) {
 func TestAHealthyThatHangsIsAnErrorOfTheResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("dead", "good")
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			OpenTimeout: time.Second,
 			Healthy: func(ctx context.Context, key string) error {
 				if key == "good" {
@@ -148,7 +148,7 @@ func TestAHealthyThatHangsIsAnErrorOfTheResource(t *testing.T) {
 func TestWhoFindsThePoolEmptyIsToldWhyTheSourceHasNotFilledIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var open atomic.Bool
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(context.Context) ([]string, error) {
+		n := w.nodeOf(allocator.Config[string]{Source: func(context.Context) ([]string, error) {
 			if open.Load() {
 				return []string{"a"}, nil
 			}

@@ -36,7 +36,7 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("good", "bad", "shut", "panics", "long", "fine", "leased", "rests")
 		var closed []string
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Cooldown: time.Hour, FailureRest: 90 * time.Second,
 			Open: func(_ context.Context, key string) (string, error) {
 				if key == "shut" {
@@ -87,7 +87,7 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 func TestWhatIsNotThereAnyMoreIsLeftAlone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		n := w.nodeOf(allocator.PoolConfig[string]{})
+		n := w.nodeOf(allocator.Config[string]{})
 		n.connect()
 		var listed sync.Once
 		n.OnCommand(func(c link.Command) link.Fate {
@@ -109,7 +109,7 @@ func TestAsManyAsThereAreWorkersAreCheckedAtOnce(t *testing.T) {
 	inEach(t, map[string]int{"one": 1, "some": 4, "too many": 1 << 40}, func(t *testing.T, w *world, workers int) {
 		w.add(many("x", 10)...)
 		var now, most atomic.Int64
-		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
+		n := w.nodeOf(allocator.Config[string]{Healthy: func(context.Context, string) error {
 			most.Store(max(most.Load(), now.Add(1)))
 			<-time.After(time.Second)
 			now.Add(-1)
@@ -130,7 +130,7 @@ func TestTheEndOfTheContextEndsTheCheckSoonAndCondemnsNothing(t *testing.T) {
 		w.add("a", "b", "c", "d")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var first atomic.Bool
-		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(ctx context.Context, _ string) error {
+		n := w.nodeOf(allocator.Config[string]{Healthy: func(ctx context.Context, _ string) error {
 			if first.CompareAndSwap(false, true) {
 				return nil
 			}
@@ -193,7 +193,7 @@ func TestALostHoldSaysNothingOfItsResource(t *testing.T) {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Open:    func(ctx context.Context, key string) (string, error) { return key, lost(ctx, "Open", key) },
 			Close:   func(key string) error { closed = append(closed, key); return nil },
 			Healthy: func(ctx context.Context, key string) error { return lost(ctx, "Healthy", key) },
@@ -239,7 +239,7 @@ func TestAClosedPoolCondemnsNothing(t *testing.T) {
 		w.add("a", "b")
 		var n *proc
 		closed := make(chan error, 1)
-		n = w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
+		n = w.nodeOf(allocator.Config[string]{Healthy: func(context.Context, string) error {
 			go func() { closed <- n.Pool.Close(context.Background()) }()
 			<-time.After(time.Second)
 			return errMine

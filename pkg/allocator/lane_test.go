@@ -151,7 +151,7 @@ func TestListingsTellWhatAClaimWaitsFor(t *testing.T) {
 func TestAllocateHealthyLeavesAnUnhealthyBoundResourceAfterItsBindWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("bad", "good")
-		n := w.nodeOf(allocator.PoolConfig[string]{FailureRest: 10 * time.Second, Healthy: func(_ context.Context, v string) error {
+		n := w.nodeOf(allocator.Config[string]{FailureRest: 10 * time.Second, Healthy: func(_ context.Context, v string) error {
 			if v == "bad" {
 				return errMine
 			}
@@ -170,7 +170,7 @@ func TestABindWaitOfTheDefaultsIsForClaimsWithABinding(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		w.bind("anna", "a", 0)
-		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{BindWait: berth.Forever}})
+		n := w.nodeOf(allocator.Config[string]{Defaults: allocator.AllocateOptions{BindWait: berth.Forever}})
 		w.release(n.takes("b", names("b")))
 		held := n.takes("a", nil)
 		bound := n.queue(to("anna"))
@@ -236,7 +236,7 @@ func TestALaneAndItsSourceComeBackAfterAFlushInAnyOrder(t *testing.T) {
 	}, func(t *testing.T, w *world, takes time.Duration) {
 		slow := time.Duration(0)
 		catalogue := []string{"a", "b", "c"}
-		cfg := allocator.PoolConfig[string]{RefreshEvery: lease / 6, Source: func(ctx context.Context) ([]string, error) {
+		cfg := allocator.Config[string]{RefreshEvery: lease / 6, Source: func(ctx context.Context) ([]string, error) {
 			return slowly(slow, catalogue...)(ctx)
 		}}
 		source, second, n := w.nodeOf(cfg), w.nodeOf(cfg), w.node()

@@ -15,7 +15,7 @@ import (
 // calm starts a process whose heartbeats are 20 s apart: what comes in time comes by a timer.
 func (w *world) calm() *proc {
 	w.T.Helper()
-	return w.nodeWith(node.Config{Lease: time.Minute}, allocator.PoolConfig[string]{})
+	return w.nodeWith(node.Config{Lease: time.Minute}, allocator.Config[string]{})
 }
 
 // A later claim of the node waits for something that comes later.
@@ -120,7 +120,7 @@ func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 		w.add(all...)
 		nodes := make([]*proc, many)
 		for i, r := range all {
-			nodes[i] = w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
+			nodes[i] = w.nodeOf(allocator.Config[string]{Cooldown: time.Second})
 			w.release(nodes[i].take(names(r)))
 		}
 		for _, n := range nodes {

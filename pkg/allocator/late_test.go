@@ -57,16 +57,16 @@ func TestEachCallOfAPoolThatCannotBeSaysWhy(t *testing.T) {
 	}
 	inEach(t, map[string]row{
 		"a bad default": {"Defaults.Lease", func(n *node.Node) *allocator.Pool[string] {
-			return allocator.New(n, "other", allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: ms}})
+			return allocator.New(n, "other", allocator.Config[string]{Defaults: allocator.AllocateOptions{Lease: ms}})
 		}},
 		"no node": {"node", func(*node.Node) *allocator.Pool[string] {
-			return allocator.New(nil, "other", allocator.PoolConfig[string]{})
+			return allocator.New(nil, "other", allocator.Config[string]{})
 		}},
 		"a bad name": {"name", func(n *node.Node) *allocator.Pool[string] {
-			return allocator.New(n, "a}b", allocator.PoolConfig[string]{})
+			return allocator.New(n, "a}b", allocator.Config[string]{})
 		}},
 		"a second one of a name": {"name", func(n *node.Node) *allocator.Pool[string] {
-			return allocator.New(n, proxies, allocator.PoolConfig[string]{Source: slowly(0, "a")})
+			return allocator.New(n, proxies, allocator.Config[string]{Source: slowly(0, "a")})
 		}},
 	}, func(t *testing.T, w *world, c row) {
 		w.add("a")

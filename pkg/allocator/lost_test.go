@@ -20,7 +20,7 @@ func TestAnAllocationWhoseAnswerIsLostGetsOneResource(t *testing.T) {
 	for policy, resource := range map[allocator.Policy]string{allocator.LeastRecent: "a", allocator.MostRecent: "c"} {
 		inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
 			w.add("a", "b", "c")
-			n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+			n := w.nodeOf(allocator.Config[string]{Policy: policy})
 			n.connect()
 			n.Once("pool_acquire", fate)
 			held := n.take(nil)
@@ -40,7 +40,7 @@ func TestAnAllocationWhoseAnswerIsLostGetsOneResource(t *testing.T) {
 func TestAReleaseWhoseAnswerIsLostHasSucceededOnce(t *testing.T) {
 	inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
 		w.add("a", "b")
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
+		n := w.nodeOf(allocator.Config[string]{Cooldown: time.Second})
 		n.connect()
 		held := n.takes("a", nil)
 		_ = held.Rest(3*time.Second, "429")

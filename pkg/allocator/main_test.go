@@ -62,7 +62,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 		base.Others = []string{itemsKey, freeKey, bindingsKey}
 		n := must(node.New(base.Redis, node.Config{Lease: lease}))(t)
 		defer func() { _ = n.Close(ctx) }()
-		test(t, &world{base, operatorsOf(n), allocator.New(n, proxies, allocator.PoolConfig[string]{})})
+		test(t, &world{base, operatorsOf(n), allocator.New(n, proxies, allocator.Config[string]{})})
 	})
 }
 
@@ -78,17 +78,17 @@ type proc struct {
 // node starts a process with the defaults of these tests, and adds resources.
 func (w *world) node(resources ...string) *proc {
 	w.T.Helper()
-	return w.nodeOf(allocator.PoolConfig[string]{}, resources...)
+	return w.nodeOf(allocator.Config[string]{}, resources...)
 }
 
 // nodeOf starts a process whose pool has these settings, and adds resources.
-func (w *world) nodeOf(pool allocator.PoolConfig[string], resources ...string) *proc {
+func (w *world) nodeOf(pool allocator.Config[string], resources ...string) *proc {
 	w.T.Helper()
 	return w.nodeWith(node.Config{}, pool, resources...)
 }
 
 // nodeWith starts a process, and adds resources. Its node's lease is that of the tests unless cfg says so.
-func (w *world) nodeWith(cfg node.Config, pool allocator.PoolConfig[string], resources ...string) *proc {
+func (w *world) nodeWith(cfg node.Config, pool allocator.Config[string], resources ...string) *proc {
 	w.T.Helper()
 	if len(resources) > 0 {
 		w.add(resources...)
@@ -151,7 +151,7 @@ func (n *proc) on(script string, fate func() link.Fate) {
 // forgets what it took.
 func (n *proc) connect() *proc {
 	n.w.T.Helper()
-	p := allocator.New(n.node, "connect", allocator.PoolConfig[string]{})
+	p := allocator.New(n.node, "connect", allocator.Config[string]{})
 	defer func() { require.NoError(n.w.T, p.Close(ctx)) }()
 	must(p.Add(ctx, []string{"a"}, nil))(n.w.T)
 	a := must(p.TryAllocate(ctx, nil))(n.w.T)

@@ -38,10 +38,10 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		x := berth.WithOwner(ctx, "x")
 		n, op := w.node("a", "b"), w.node()
-		require.NoError(t, change(allocator.New(n.node, "other", allocator.PoolConfig[string]{}).Add(x, []string{"a"}, nil)))
+		require.NoError(t, change(allocator.New(n.node, "other", allocator.Config[string]{}).Add(x, []string{"a"}, nil)))
 		mine := must(n.TryAllocate(x, nil))(t)
 		another := n.takes("b", nil)
-		elsewhere := must(allocator.New(op.node, "other", allocator.PoolConfig[string]{}).TryAllocate(x, nil))(t)
+		elsewhere := must(allocator.New(op.node, "other", allocator.Config[string]{}).TryAllocate(x, nil))(t)
 		first, second := n.queueOn(x, nil), n.queue(nil)
 		require.Equal(t, 3, must(op.ops().Release(ctx, berth.Target{Owner: "x"}))(t), "of all pools")
 		require.Len(t, op.Told(observe.ForceReleased), 3)

@@ -10,7 +10,7 @@ import (
 )
 
 // AllocateOptions are the options of one allocation. A zero field is taken from
-// PoolConfig.Defaults, then from the default named here. A nil pointer leaves all fields zero.
+// Config.Defaults, then from the default named here. A nil pointer leaves all fields zero.
 type AllocateOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.
@@ -28,8 +28,7 @@ type AllocateOptions struct {
 	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
 	MaxHold time.Duration
 	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAllocate and
-	// TryDo wait for a Source alone, and go by the MaxWait of the call, never by that
-	// of the defaults. Default no bound.
+	// TryDo refuse it. Default no bound.
 	MaxWait time.Duration
 	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
 	// Wanted of so many holders is closed, the longest first. After each further such time it asks again. At
@@ -170,6 +169,9 @@ func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error
 	}
 	if opts == nil {
 		return o, nil
+	}
+	if !wait && opts.MaxWait != 0 {
+		return o, berth.Invalid("MaxWait", "a call that does not wait has no use for it")
 	}
 	if !wait && opts.WantAfter != 0 {
 		return o, berth.Invalid("WantAfter", "a call that does not wait has no use for it")

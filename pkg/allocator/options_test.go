@@ -86,7 +86,7 @@ func change(_ allocator.Change, err error) error { return err }
 
 func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(node.Config{Namespace: "berth"}, allocator.PoolConfig[string]{}).connect()
+		n := w.nodeWith(node.Config{Namespace: "berth"}, allocator.Config[string]{}).connect()
 		long := strings.Repeat("x", 1025)
 		ok, ops := []string{"a"}, n.ops()
 		resume := func(kind keyspace.Kind, namespace, name, claim, node string) error {
@@ -149,42 +149,42 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 	})
 }
 
-func TestABadPoolConfigIsNamed(t *testing.T) {
+func TestABadConfigIsNamed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		for _, name := range []string{"", "a{b", "a}b", "a\nb", "\xff", strings.Repeat("x", 513)} {
-			p := allocator.New(n.node, name, allocator.PoolConfig[string]{})
+			p := allocator.New(n.node, name, allocator.Config[string]{})
 			requireInvalid(t, "name", second(p.TryAllocate(t.Context(), nil)), name)
 		}
-		requireInvalid(t, "Open", second(allocator.New(n.node, "other", allocator.PoolConfig[int]{}).TryAllocate(t.Context(), nil)))
+		requireInvalid(t, "Open", second(allocator.New(n.node, "other", allocator.Config[int]{}).TryAllocate(t.Context(), nil)))
 		for _, bad := range []struct {
 			field string
-			cfg   allocator.PoolConfig[string]
+			cfg   allocator.Config[string]
 		}{
-			{"Policy", allocator.PoolConfig[string]{Policy: -1}},
-			{"Policy", allocator.PoolConfig[string]{Policy: allocator.Random + 1}},
-			{"Policy", allocator.PoolConfig[string]{Policy: allocator.MostRecent, Shared: true}},
-			{"Strict", allocator.PoolConfig[string]{Strict: true}},
-			{"BindFor", allocator.PoolConfig[string]{BindFor: -time.Second}},
-			{"MaxLease", allocator.PoolConfig[string]{MaxLease: 19 * ms}},
-			{"MaxHold", allocator.PoolConfig[string]{MaxHold: ms / 2}},
-			{"Cooldown", allocator.PoolConfig[string]{Cooldown: ms + 1}},
-			{"Cooldown", allocator.PoolConfig[string]{Cooldown: time.Second, Shared: true}},
-			{"Cooldown", allocator.PoolConfig[string]{Cooldown: berth.Forever}},
-			{"Expiry", allocator.PoolConfig[string]{Expiry: time.Hour}},
-			{"AllowEmpty", allocator.PoolConfig[string]{AllowEmpty: true}},
-			{"Close", allocator.PoolConfig[string]{Close: func(string) error { return nil }}},
-			{"OpenTimeout", allocator.PoolConfig[string]{OpenTimeout: -1}},
-			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: -1}},
-			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: 101}},
-			{"MaxSharers", allocator.PoolConfig[string]{MaxSharers: 2, Shared: true}},
-			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: -time.Second}},
-			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: 19 * ms}},
-			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: time.Second + 1}},
-			{"RefreshEvery", allocator.PoolConfig[string]{RefreshEvery: berth.Forever}},
-			{"Expiry", allocator.PoolConfig[string]{Expiry: -time.Second}},
-			{"Expiry", allocator.PoolConfig[string]{Expiry: ms + 1}},
-			{"Expiry", allocator.PoolConfig[string]{Expiry: berth.Forever}},
+			{"Policy", allocator.Config[string]{Policy: -1}},
+			{"Policy", allocator.Config[string]{Policy: allocator.Random + 1}},
+			{"Policy", allocator.Config[string]{Policy: allocator.MostRecent, Shared: true}},
+			{"Strict", allocator.Config[string]{Strict: true}},
+			{"BindFor", allocator.Config[string]{BindFor: -time.Second}},
+			{"MaxLease", allocator.Config[string]{MaxLease: 19 * ms}},
+			{"MaxHold", allocator.Config[string]{MaxHold: ms / 2}},
+			{"Cooldown", allocator.Config[string]{Cooldown: ms + 1}},
+			{"Cooldown", allocator.Config[string]{Cooldown: time.Second, Shared: true}},
+			{"Cooldown", allocator.Config[string]{Cooldown: berth.Forever}},
+			{"Expiry", allocator.Config[string]{Expiry: time.Hour}},
+			{"AllowEmpty", allocator.Config[string]{AllowEmpty: true}},
+			{"Close", allocator.Config[string]{Close: func(string) error { return nil }}},
+			{"OpenTimeout", allocator.Config[string]{OpenTimeout: -1}},
+			{"MaxSharers", allocator.Config[string]{MaxSharers: -1}},
+			{"MaxSharers", allocator.Config[string]{MaxSharers: 101}},
+			{"MaxSharers", allocator.Config[string]{MaxSharers: 2, Shared: true}},
+			{"RefreshEvery", allocator.Config[string]{RefreshEvery: -time.Second}},
+			{"RefreshEvery", allocator.Config[string]{RefreshEvery: 19 * ms}},
+			{"RefreshEvery", allocator.Config[string]{RefreshEvery: time.Second + 1}},
+			{"RefreshEvery", allocator.Config[string]{RefreshEvery: berth.Forever}},
+			{"Expiry", allocator.Config[string]{Expiry: -time.Second}},
+			{"Expiry", allocator.Config[string]{Expiry: ms + 1}},
+			{"Expiry", allocator.Config[string]{Expiry: berth.Forever}},
 		} {
 			requireInvalid(t, bad.field, second(allocator.New(n.node, "other", bad.cfg).TryAllocate(t.Context(), nil)))
 		}
@@ -194,7 +194,7 @@ func TestABadPoolConfigIsNamed(t *testing.T) {
 
 func TestTheFurthestValuesAreTaken(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 100, RefreshEvery: 20 * ms, FailureRest: -1})
+		n := w.nodeOf(allocator.Config[string]{MaxSharers: 100, RefreshEvery: 20 * ms, FailureRest: -1})
 		must(n.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 1000000 * time.Hour}))(t)
 		for name, opts := range map[string]allocator.AllocateOptions{
 			"the highest priority":  {Priority: 127},
@@ -225,7 +225,7 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := must(node.New(w.Redis, node.Config{}))(t)
 		defer func() { require.NoError(t, n.Close(ctx)) }()
-		p := allocator.New(n, proxies, allocator.PoolConfig[string]{})
+		p := allocator.New(n, proxies, allocator.Config[string]{})
 		require.Equal(t, proxies, p.Name())
 		require.Empty(t, w.Keys(), "no call does I/O")
 		require.NoError(t, change(p.Add(ctx, []string{"a"}, nil)))

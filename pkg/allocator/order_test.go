@@ -55,7 +55,7 @@ func TestFreeInOrderIsTheOrderInWhichClaimsGetThem(t *testing.T) {
 		for _, count := range []int{0, 1, 100, 101, 250} {
 			t.Run(fmt.Sprint(policy, count), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
-					n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+					n := w.nodeOf(allocator.Config[string]{Policy: policy})
 					w.add(numbered(count)...)
 					want := numbered(count)
 					if turned {
@@ -119,7 +119,7 @@ func TestFreeInOrderEndsWithAnError(t *testing.T) {
 		}
 		require.Equal(t, 101, seen)
 
-		random := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.Random})
+		random := w.nodeOf(allocator.Config[string]{Policy: allocator.Random})
 		random.Fresh()
 		for _, err := range random.FreeInOrder(t.Context()) {
 			requireInvalid(t, "Policy", err) // there is no order
@@ -169,7 +169,7 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 			w.add(numbered(50)...)
 		}, from(100)},
 	}, func(t *testing.T, w *world, c row) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: c.policy}, numbered(count)...)
+		n := w.nodeOf(allocator.Config[string]{Policy: c.policy}, numbered(count)...)
 		got := w.free(n, map[int]func(){100: func() { c.meanwhile(w, n) }})
 		var want []string
 		for i, key := range numbered(count) {

@@ -25,7 +25,7 @@ func TestTheLeastRecentIsTheHeadAndWhatComesBackGoesToTheTail(t *testing.T) {
 
 func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.Random})
+		n := w.nodeOf(allocator.Config[string]{Policy: allocator.Random})
 		w.add(many("x", 8)...)
 		w.node().takes("x0", nil)
 		require.NoError(t, w.pool.Rest(t.Context(), "x1", time.Hour, "", nil))

@@ -67,9 +67,9 @@ func (p Policy) letter() string { return p.String()[:1] }
 // maxSharers bounds what a script has to read of one resource.
 const maxSharers = 100
 
-// PoolConfig is one pool in this process. T is what the process makes of a resource: a
+// Config is one pool in this process. T is what the process makes of a resource: a
 // connection, a client, or the key itself.
-type PoolConfig[T any] struct {
+type Config[T any] struct {
 	// Open makes the value of a resource, once per resource and process, when the resource
 	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
 	// fails, the resource is given back and rests for FailureRest, and the allocating call
@@ -132,7 +132,7 @@ type PoolConfig[T any] struct {
 	AllowEmpty bool
 }
 
-func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
+func (c Config[T]) withDefaults() Config[T] {
 	if c.FailureRest == 0 {
 		c.FailureRest = time.Minute
 	}
@@ -147,14 +147,14 @@ func (c PoolConfig[T]) withDefaults() PoolConfig[T] {
 }
 
 // says is what the process says of the settings.
-func (c PoolConfig[T]) says() Settings {
+func (c Config[T]) says() Settings {
 	return Settings{
 		Policy: c.Policy, Cooldown: max(c.Cooldown, -1), MaxSharers: c.MaxSharers, BindFor: c.BindFor,
 		MaxLease: c.MaxLease, MaxHold: c.MaxHold,
 	}
 }
 
-func (c PoolConfig[T]) validate(lease time.Duration) error {
+func (c Config[T]) validate(lease time.Duration) error {
 	if _, key := any(*new(T)).(string); c.Open == nil && !key {
 		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
 	}
@@ -198,7 +198,7 @@ func (c PoolConfig[T]) validate(lease time.Duration) error {
 // Pool is a pool as this process sees it. It is safe for concurrent use.
 type Pool[T any] struct {
 	core   *core
-	cfg    PoolConfig[T]
+	cfg    Config[T]
 	values *values.Store[T]
 
 	refresher *refresh.Refresher // nil where there is nothing to keep
@@ -212,7 +212,7 @@ type Pool[T any] struct {
 // names a field of the defaults as "Defaults.Lease"; but for a name that cannot be, Check of the node returns it too. A Source is
 // asked in the background until the pool or the node closes. A node has one Pool of a name at a time: a second one is refused so,
 // because it would open what the first has open. Each takes about 1.5 kB until it closes, with an Open or a Source 6 kB.
-func New[T any](n *node.Node, name string, cfg PoolConfig[T]) *Pool[T] {
+func New[T any](n *node.Node, name string, cfg Config[T]) *Pool[T] {
 	p := &Pool[T]{cfg: cfg.withDefaults(), ended: make(chan struct{}), core: &core{
 		name: name, shared: cfg.Shared, replacing: make(chan struct{}, 1),
 		agreed: agreement{says: cfg.says(), opinions: cfg.says().opinions(cfg.Strict), strict: cfg.Strict},
@@ -272,8 +272,8 @@ func (p *Pool[T]) over() {
 // of the pool returns berth.ErrClosed, and New may make another one of the name. An Open under way is told to end; its value is
 // closed when it comes. The places in line of the waits are given up in the background.
 //
-// Config.CleanupTimeout of the node after the end of ctx, Close returns ctx's error, and what it has begun goes on, for Close of the
-// node to wait for. Its other errors are of holds that could not be given back within Config.Retry of the node; these end with their
+// node.Config.CleanupTimeout after the end of ctx, Close returns ctx's error, and what it has begun goes on, for Close of the
+// node to wait for. Its other errors are of holds that could not be given back within node.Config.Retry; these end with their
 // lease. Close may be called more than once, and each call waits for the end of the first. Source, Open and Close of a value must not call it with a ctx that does not end. Of a pool that cannot be used it returns nil.
 func (p *Pool[T]) Close(ctx context.Context) error {
 	c := p.core

@@ -21,15 +21,15 @@ import (
 func TestCloseOfAPoolEndsAllOfItAndNothingElseOfTheNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b", "c")
-		d, m := w.desk(allocator.PoolConfig[string]{}, nil), w.node()
+		d, m := w.desk(allocator.Config[string]{}, nil), w.node()
 		d.connect()
 		held, kept := d.takes("a", nil), d.takes("b", nil)
 		taken := must(d.Resume(ctx, detach(t, m.takes("c", nil))))(t)
 		detach(t, kept)
-		other := allocator.New(d.node, "other", allocator.PoolConfig[string]{})
+		other := allocator.New(d.node, "other", allocator.Config[string]{})
 		require.NoError(t, change(other.Add(ctx, []string{"x"}, nil)))
 		x := must(other.Allocate(ctx, nil))(t)
-		lock := must(qlock.New(d.node, nil).Lock(ctx, "door", nil))(t)
+		lock := must(qlock.New(d.node, qlock.Config{}).Lock(ctx, "door", nil))(t)
 		front, first, second, back := d.queue(nil), m.queue(nil), m.queue(nil), d.queue(nil)
 
 		require.NoError(t, d.Pool.Close(ctx))
@@ -55,7 +55,7 @@ func TestCloseOfAPoolEndsAllOfItAndNothingElseOfTheNode(t *testing.T) {
 		w.Advance(2 * lease)
 		require.NoError(t, x.Err())
 		require.NoError(t, lock.Err())
-		d.Pool = allocator.New(d.node, proxies, allocator.PoolConfig[string]{})
+		d.Pool = allocator.New(d.node, proxies, allocator.Config[string]{})
 		require.Equal(t, "b", d.take(nil).Resource(), "the lease has ended")
 		require.NoError(t, d.node.Close(ctx))
 		require.ErrorIs(t, lock.Err(), berth.ErrReleased)
@@ -93,7 +93,7 @@ func TestCloseOfASharedPoolEndsItsHandles(t *testing.T) {
 func TestCloseOfAPoolWaitsNoLongerThanItsContextAndABit(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		d := w.desk(allocator.Config[string]{}, nil)
 		held := d.takes("a", nil)
 		d.Stall()
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errMine)
@@ -103,7 +103,7 @@ func TestCloseOfAPoolWaitsNoLongerThanItsContextAndABit(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		require.Equal(t, 3*time.Second, w.Now(), "CleanupTimeout later")
 		require.ErrorIs(t, held.Err(), berth.ErrReleased)
-		requireInvalid(t, "name", allocator.New(d.node, proxies, allocator.PoolConfig[string]{}).Unbind(ctx, "b"))
+		requireInvalid(t, "name", allocator.New(d.node, proxies, allocator.Config[string]{}).Unbind(ctx, "b"))
 		d.requireClosed()
 
 		again := testkit.Begin(t.Context(), func(ctx context.Context) (bool, error) { return true, d.Pool.Close(ctx) })
@@ -114,7 +114,7 @@ func TestCloseOfAPoolWaitsNoLongerThanItsContextAndABit(t *testing.T) {
 		require.NoError(t, again.Err)
 		require.Equal(t, allocator.Free, w.status("a").State)
 		d.requireClosed("a")
-		require.NoError(t, allocator.New(d.node, proxies, allocator.PoolConfig[string]{}).Unbind(t.Context(), "b"))
+		require.NoError(t, allocator.New(d.node, proxies, allocator.Config[string]{}).Unbind(t.Context(), "b"))
 	})
 }
 
@@ -123,7 +123,7 @@ func TestClosesOfAPoolAndOfItsNodeAtOnce(t *testing.T) {
 	inEach(t, map[string]bool{"the node first": true, "the pool first": false}, func(t *testing.T, w *world, first bool) {
 		w.add("a")
 		var states []allocator.State
-		d := w.desk(allocator.PoolConfig[string]{}, func(key string) error {
+		d := w.desk(allocator.Config[string]{}, func(key string) error {
 			states = append(states, w.status(key).State)
 			<-time.After(time.Second)
 			return nil
@@ -192,7 +192,7 @@ func TestACloseOfAPoolInTheMomentOfAGrantLeavesNothingHeld(t *testing.T) {
 				t.Run(after.String(), func(t *testing.T) {
 					inWorld(t, func(t *testing.T, w *world) {
 						w.add("a")
-						n, other := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
+						n, other := w.nodeOf(allocator.Config[string]{Open: func(_ context.Context, key string) (string, error) {
 							<-time.After(trip)
 							return key, nil
 						}}), w.node()
@@ -226,7 +226,7 @@ func TestACloseOfAPoolBetweenAGrantAndItsHandle(t *testing.T) {
 			if e.Kind == observe.Granted {
 				require.NoError(t, n.Pool.Close(ctx))
 			}
-		})}, allocator.PoolConfig[string]{})
+		})}, allocator.Config[string]{})
 		_, err := n.Allocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
@@ -290,7 +290,7 @@ func TestAPoolOnANodeThatIsClosedIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node().connect()
 		require.NoError(t, n.node.Close(ctx))
-		p := allocator.New(n.node, "other", allocator.PoolConfig[string]{
+		p := allocator.New(n.node, "other", allocator.Config[string]{
 			Source: func(context.Context) ([]string, error) { panic("asked") },
 			Open:   func(context.Context, string) (string, error) { panic("opened") },
 		})
@@ -309,9 +309,9 @@ func TestAPoolOnANodeThatIsClosedIsClosed(t *testing.T) {
 // An Open of another pool hangs, and has begun before the swarm gave the process another node.
 func TestCloseOfAPoolDoesNotWaitForAnOpenOfAnother(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{}).connect()
+		n := w.nodeOf(allocator.Config[string]{}).connect()
 		let := make(chan struct{})
-		slow := allocator.New(n.node, "slow", allocator.PoolConfig[string]{
+		slow := allocator.New(n.node, "slow", allocator.Config[string]{
 			OpenTimeout: time.Second, Open: func(context.Context, string) (string, error) { <-let; return "", nil },
 		})
 		require.NoError(t, change(slow.Add(context.Background(), []string{"x"}, nil)))
@@ -347,7 +347,7 @@ func TestCloseTellsTheEndOfASharedHoldThatItMeets(t *testing.T) {
 				go func() { done <- n.Pool.Close(ctx) }()
 				<-time.After(ms)
 			}
-		})}, allocator.PoolConfig[string]{Shared: true})
+		})}, allocator.Config[string]{Shared: true})
 		n.connect()
 		n.Delay(func() time.Duration { return 10 * ms })
 		_, _ = n.Allocate(t.Context(), nil) // it is granted, and ended
@@ -371,7 +371,7 @@ func TestTheNextPoolDoesNotTakeUpWhatTheFirstGivesBack(t *testing.T) {
 				first := testkit.Begin(context.Background(), func(ctx context.Context) (*allocator.Allocation[string], error) { return n.Resume(ctx, token) })
 				<-time.After(8 * ms)
 				require.NoError(t, n.Pool.Close(context.Background()))
-				a, err := allocator.New(n.node, proxies, allocator.PoolConfig[string]{}).Resume(context.Background(), token)
+				a, err := allocator.New(n.node, proxies, allocator.Config[string]{}).Resume(context.Background(), token)
 				<-first.Done
 				require.Error(t, first.Err)
 				w.Advance(time.Second)

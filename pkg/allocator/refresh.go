@@ -42,7 +42,7 @@ func (p *Pool[T]) start() {
 // Refresh asks Source now, on the caller's goroutine, even if it is another node's
 // turn, and has the pool hold the answer. It returns the error of Source;
 // berth.ErrInvalidConfig without a Source or for a bad key; an error for an empty
-// answer unless AllowEmpty is set; berth.ErrStale if another call has begun a
+// answer unless AllowEmpty is set; berth.ErrOvertaken if another call has begun a
 // newer Replace meanwhile, or removed resources; berth.ErrClosed; or the server's error. The change says what was done,
 // also beside an error.
 func (p *Pool[T]) Refresh(ctx context.Context) (change Change, err error) {

@@ -75,7 +75,7 @@ func TestAPoolWithMuchBesideItsResourcesIsInspectedInSteps(t *testing.T) {
 func TestAFlushUnderAWaitIsFilledAgainSoon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var asked atomic.Int64
-		n := w.nodeOf(allocator.PoolConfig[string]{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
+		n := w.nodeOf(allocator.Config[string]{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
 			asked.Add(1)
 			return []string{"a"}, nil
 		}})
@@ -95,7 +95,7 @@ func TestAFlushUnderAWaitIsFilledAgainSoon(t *testing.T) {
 // A resource of which sharers have taken one place since it was listed is in use.
 func TestCheckHealthLeavesAloneWhatASharerHasTakenMeanwhile(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		sharing := allocator.PoolConfig[string]{MaxSharers: 2}
+		sharing := allocator.Config[string]{MaxSharers: 2}
 		m := w.nodeOf(sharing)
 		must(m.Add(t.Context(), []string{"a"}, nil))(t)
 		asked := 0
@@ -120,7 +120,7 @@ func TestWithoutAFailureRestAllocateHealthyPauses(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		tries := 0
-		n := w.nodeOf(allocator.PoolConfig[string]{FailureRest: -1, Healthy: func(context.Context, string) error {
+		n := w.nodeOf(allocator.Config[string]{FailureRest: -1, Healthy: func(context.Context, string) error {
 			if tries++; tries == 1000 {
 				return nil
 			}
@@ -143,7 +143,7 @@ func TestWithoutAFailureRestAllocateHealthyPauses(t *testing.T) {
 // Whatever fails on the way.
 func TestACheckLeavesNothingBehind(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{}).connect()
+		n := w.nodeWith(once, allocator.Config[string]{}).connect()
 		n.Once("pool_renew", link.LoseRequest)
 		require.Error(t, second(n.node.Check(ctx)))
 		w.Advance(2*time.Minute + lease)
@@ -154,7 +154,7 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 // An answer takes longer than a lease: the trial finds its resource all the same.
 func TestACheckOfAServerThatIsSlowerThanALease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(node.Config{Lease: 200 * time.Millisecond}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Lease: 200 * time.Millisecond}, allocator.Config[string]{})
 		n.Delay(func() time.Duration { return 300 * time.Millisecond })
 		must(n.node.Check(ctx))(t)
 	})
@@ -209,7 +209,7 @@ func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
 	}, func(t *testing.T, w *world, c row) {
 		w.add("a")
 		closed := 0
-		d := w.nodeOf(allocator.PoolConfig[string]{
+		d := w.nodeOf(allocator.Config[string]{
 			Open: func(ctx context.Context, key string) (string, error) {
 				if c.heeds {
 					<-ctx.Done()
@@ -239,7 +239,7 @@ func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		shut := false
-		cfg := allocator.PoolConfig[string]{
+		cfg := allocator.Config[string]{
 			Open: func(_ context.Context, key string) (string, error) { return key, nil },
 			Close: func(string) error {
 				<-time.After(100 * ms)
@@ -261,7 +261,7 @@ func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
 // by word it is what was asked for.
 func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 	for want, c := range map[string]struct {
-		cfg  allocator.PoolConfig[string]
+		cfg  allocator.Config[string]
 		opts allocator.AllocateOptions
 	}{
 		"o 0 - 0 0:":          {},
@@ -270,7 +270,7 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		"o 0 2500 0 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
 		"o 0 - 0 1:a":         {opts: allocator.AllocateOptions{Resource: "a"}},
 		"o 0 - 1500 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindWait: 1500 * ms}},
-		"s 0 0 0 0:me":        {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+		"s 0 0 0 0:me":        {cfg: allocator.Config[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -299,15 +299,15 @@ func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
 	opens := func(_ context.Context, key string) (string, error) { return key, nil }
 	sick := func(context.Context, string) error { return errMine }
 	type row struct {
-		cfg    allocator.PoolConfig[string]
+		cfg    allocator.Config[string]
 		closed []string
 	}
 	inEach(t, map[string]row{
-		"Open fails":        {allocator.PoolConfig[string]{Open: fails}, nil},
-		"Open panics":       {allocator.PoolConfig[string]{Open: panics}, nil},
-		"it is not healthy": {allocator.PoolConfig[string]{Open: opens, Healthy: sick}, []string{"a"}},
+		"Open fails":        {allocator.Config[string]{Open: fails}, nil},
+		"Open panics":       {allocator.Config[string]{Open: panics}, nil},
+		"it is not healthy": {allocator.Config[string]{Open: opens, Healthy: sick}, []string{"a"}},
 		"Healthy panics": {
-			allocator.PoolConfig[string]{Open: opens, Healthy: func(context.Context, string) error { panic(errMine) }},
+			allocator.Config[string]{Open: opens, Healthy: func(context.Context, string) error { panic(errMine) }},
 			[]string{"a"},
 		},
 	}, func(t *testing.T, w *world, c row) {
@@ -339,7 +339,7 @@ func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		asked := 0
-		n := w.nodeOf(allocator.PoolConfig[string]{Shared: true, FailureRest: -1, Healthy: func(ctx context.Context, key string) error {
+		n := w.nodeOf(allocator.Config[string]{Shared: true, FailureRest: -1, Healthy: func(ctx context.Context, key string) error {
 			if asked++; asked > 1 {
 				return nil // its rest was ended
 			}
@@ -359,7 +359,7 @@ func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
 // that worked.
 func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{Shared: true}, "a").connect()
+		n := w.nodeWith(once, allocator.Config[string]{Shared: true}, "a").connect()
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Hour, "429")
 		n.Once("pool_rest", link.LoseRequest)
@@ -398,7 +398,7 @@ var once = node.Config{Retry: berth.Retry{Attempts: 1}}
 // What Rest has asked for is of the old resource, whoever of them is given back last.
 func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a", "b").connect()
+		n := w.nodeWith(once, allocator.Config[string]{}, "a", "b").connect()
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Hour, "429")
 		n.Once("pool_swap", link.LoseReply)

@@ -113,7 +113,7 @@ func TestAFixedLeaseLastsFromTheCallOnOrAsBefore(t *testing.T) {
 // The call may have run, and has left at least what the longer lease had.
 func TestARenewalWithoutAnAnswerTakesBackNothingOfALongerLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a").connect()
+		n := w.nodeWith(once, allocator.Config[string]{}, "a").connect()
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
 		w.renewFor(held, 100*ms)
 		n.Cut()
@@ -219,7 +219,7 @@ func TestARenewForWhoseAnswerIsLostHasHappenedOnce(t *testing.T) {
 // After an error nobody knows whether the server has the new lease. The next heartbeat sees to it.
 func TestAfterAnErrorTheLeaseIsAsBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a").connect()
+		n := w.nodeWith(once, allocator.Config[string]{}, "a").connect()
 		held := n.takes("a", &allocator.AllocateOptions{Lease: time.Minute})
 		w.Until(10 * time.Second)
 		n.Once("pool_renew", link.LoseReply)

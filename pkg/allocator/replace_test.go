@@ -87,7 +87,7 @@ func TestTheNewerOfTwoReplacesWins(t *testing.T) {
 			goOn := old.replaceUpTo(step, many("old", 401))
 			must(n.Replace(ctx, []string{"a", "b"}, nil))(t)
 			change, err := goOn()
-			require.ErrorIs(t, err, berth.ErrStale)
+			require.ErrorIs(t, err, berth.ErrOvertaken)
 			require.Equal(t, step, change.Added)
 			require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Free}, w.states())
 			w.inspect()

@@ -123,7 +123,7 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 
 // Remove takes resources out of the pool. A leased one stays with its holder and leaves
 // when it comes back; an Add before that undoes its removal. A Replace that is under way
-// ends with berth.ErrStale. Remove goes in steps of up to 200. It returns berth.ErrStale where
+// ends with berth.ErrOvertaken. Remove goes in steps of up to 200. It returns berth.ErrOvertaken where
 // another call has changed a resource of the step since this one began: has added it, had it
 // rest, or given it settings of its own; or has begun a Replace. The other errors are those of Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
@@ -145,7 +145,7 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 // do; new resources are added first. Those that stay keep their place, their rest and
 // their holders. An empty list is refused; that is Clear. If another call has begun a
 // newer Replace of the pool meanwhile, or removed resources, that one decides, and this one
-// returns berth.ErrStale. The Replaces of this process run one after the other. The other
+// returns berth.ErrOvertaken. The Replaces of this process run one after the other. The other
 // errors are those of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	if err := p.core.usable(); err != nil {
@@ -198,7 +198,7 @@ type RestOptions struct {
 // than d, that rest and its reason stay, unless RestOptions.Exactly says otherwise. A d of 0 ends a
 // rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
 // returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
-// damaged; berth.ErrStale if another call has added it, had it rest, or given it settings of its own,
+// damaged; berth.ErrOvertaken if another call has added it, had it rest, or given it settings of its own,
 // since this one began;
 // berth.ErrInvalidConfig for bad arguments; or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string, opts *RestOptions) error {

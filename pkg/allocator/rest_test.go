@@ -45,7 +45,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 		"the node was closed": {time.Second, func(_ *world, n *proc, _ hold) { n.Shut() }},
 		"its lease ran out":   {lease, func(w *world, _ *proc, _ hold) { w.Until(lease + time.Second) }},
 	}, func(t *testing.T, w *world, c row) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: cooldown}, "a")
+		n := w.nodeOf(allocator.Config[string]{Cooldown: cooldown}, "a")
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.Until(time.Second)
 		c.end(w, n, held)
@@ -81,7 +81,7 @@ func TestAnAllocationsRestIsForItsResourceIfItIsLongerThanTheCooldown(t *testing
 		}, 5 * time.Second, "429", false},
 		"longer, and swapped": {asks(5*time.Second, "429"), 5 * time.Second, "429", true},
 	}, func(t *testing.T, w *world, c row) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: cooldown}, "a")
+		n := w.nodeOf(allocator.Config[string]{Cooldown: cooldown}, "a")
 		held := n.takes("a", nil)
 		w.Until(time.Second)
 		n.Fresh()

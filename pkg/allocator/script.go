@@ -76,7 +76,7 @@ const (
 	statusPart    = "part"
 )
 
-// run runs a script of the pool, repeated by Config.Retry of the node.
+// run runs a script of the pool, repeated by node.Config.Retry.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
 	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
@@ -90,7 +90,7 @@ func (f face) sweptOn(ctx context.Context, name string, r *scriptkit.Reply, i in
 	return f.SweepOn(ctx, name, more)
 }
 
-// staleError is a *berth.StaleError with the revision of the change that has overtaken the call.
+// staleError is a *berth.OvertakenError with the revision of the change that has overtaken the call.
 type staleError struct {
 	error
 	revision int64

@@ -236,7 +236,7 @@ func (s Settings) opinions(strict bool) string {
 // need not have resources: a name that is misspelt is no error.
 //
 // Set returns berth.ErrInvalidConfig for bad arguments, berth.ErrAbsent if the resource is not in the
-// pool, is leaving it or is damaged; a *berth.StaleError, which matches berth.ErrStale, if another
+// pool, is leaving it or is damaged; a *berth.OvertakenError, which matches berth.ErrOvertaken, if another
 // operator's call has changed the same meanwhile, and then Set has changed nothing;
 // berth.ErrIncompatible, or the server's error. Repeat a Set that ended early, among the resources.
 func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) error {

@@ -71,10 +71,10 @@ func TestACallMayAskForALongerCooldownAndNotForAShorterOne(t *testing.T) {
 // What the first process says is stored. Another one that says otherwise goes by it, and is told once.
 func TestOfTwoProcessesThatDisagreeTheStoredOneCounts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		first := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second}, "a")
+		first := w.nodeOf(allocator.Config[string]{Cooldown: time.Second}, "a")
 		w.release(first.takes("a", nil))
 		w.rests("a", time.Second)
-		second := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Minute, Policy: allocator.MostRecent})
+		second := w.nodeOf(allocator.Config[string]{Cooldown: time.Minute, Policy: allocator.MostRecent})
 		for range 3 {
 			w.release(second.takes("a", nil))
 			w.rests("a", time.Second)
@@ -102,7 +102,7 @@ func TestOfTwoProcessesThatDisagreeTheStoredOneCounts(t *testing.T) {
 func TestAStrictProcessGoesByNothingElse(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		strict := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second, BindFor: time.Minute, Strict: true})
+		strict := w.nodeOf(allocator.Config[string]{Cooldown: time.Second, BindFor: time.Minute, Strict: true})
 		w.release(strict.takes("a", nil))
 		w.rests("a", time.Second)
 		require.Equal(t, allocator.Settings{Cooldown: time.Second, BindFor: time.Minute}, w.settings())
@@ -135,7 +135,7 @@ func TestAStrictProcessGoesByNothingElse(t *testing.T) {
 // anew either.
 func TestAnOperatorsChangeIsLiveAndStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		says := allocator.PoolConfig[string]{Cooldown: time.Second, Policy: allocator.LeastRecent}
+		says := allocator.Config[string]{Cooldown: time.Second, Policy: allocator.LeastRecent}
 		n := w.nodeOf(says)
 		require.NoError(t, change(n.Add(ctx, []string{"a", "b"}, nil)))
 		a := n.takes("a", nil)
@@ -162,7 +162,7 @@ func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		w.set("", allocator.Settings{MaxLease: time.Second, MaxHold: 30 * time.Second})
-		n := w.nodeWith(node.Config{Lease: lease}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Lease: lease}, allocator.Config[string]{})
 		refused := func(field string, opts allocator.AllocateOptions) {
 			t.Helper()
 			before := w.Dump()
@@ -178,7 +178,7 @@ func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 		refused("MaxHold", allocator.AllocateOptions{MaxHold: 30*time.Second + ms})
 		refused("MaxHold", allocator.AllocateOptions{MaxHold: berth.Forever})
 		w.release(n.takes("a", &allocator.AllocateOptions{Lease: time.Second, MaxHold: 30 * time.Second}))
-		says := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}})
+		says := w.nodeOf(allocator.Config[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}})
 		requireField(t, "Lease", second(says.Allocate(ctx, nil))) // defaults are the caller's own words
 		w.release(says.takes("a", &allocator.AllocateOptions{NoDefaults: true}))
 
@@ -238,7 +238,7 @@ func TestAResourceHasSettingsOfItsOwn(t *testing.T) {
 // How many may hold one resource is stored by who adds: what is in the pool has a number.
 func TestOnlyAnAddFillsInHowManyMayHoldAResource(t *testing.T) {
 	inEach(t, map[string]bool{"strict": true, "not strict": false}, func(t *testing.T, w *world, strict bool) {
-		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 3, BindFor: time.Minute, Strict: strict}, "a", "b")
+		n := w.nodeOf(allocator.Config[string]{MaxSharers: 3, BindFor: time.Minute, Strict: strict}, "a", "b")
 		n.connect()
 		n.take(nil)
 		require.Equal(t, allocator.Settings{BindFor: time.Minute}, w.settings())
@@ -338,7 +338,7 @@ func TestASetIsRepeated(t *testing.T) {
 		require.Equal(t, allocator.Settings{MaxSharers: 2, ByOperator: true}, w.settings())
 
 		// One dies between its two scripts. Whoever repeats its Set finishes it.
-		dies := w.nodeWith(once, allocator.PoolConfig[string]{}).connect()
+		dies := w.nodeWith(once, allocator.Config[string]{}).connect()
 		dies.Once("pool_sharers", link.LoseRequest)
 		require.ErrorIs(t, dies.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: 3}), berth.ErrUnavailable)
 		require.Equal(t, 2, w.status("a").MaxSharers)

@@ -12,7 +12,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-var inTurn = allocator.PoolConfig[string]{Shared: true}
+var inTurn = allocator.Config[string]{Shared: true}
 
 func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -52,10 +52,10 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 			return link.Pass
 		})
 		err := c.call(n)
-		require.ErrorIs(t, err, berth.ErrStale)
-		var stale *berth.StaleError
+		require.ErrorIs(t, err, berth.ErrOvertaken)
+		var stale *berth.OvertakenError
 		require.ErrorAs(t, err, &stale)
-		require.Equal(t, berth.StaleError{Name: proxies, Resource: c.resource, Changed: c.changed}, *stale)
+		require.Equal(t, berth.OvertakenError{Name: proxies, Resource: c.resource, Changed: c.changed}, *stale)
 		about := ""
 		if c.resource != "" {
 			about = ` resource "a"`
@@ -77,7 +77,7 @@ func TestARemoveThatIsStaleRemovesNothingOfItsStep(t *testing.T) {
 			return link.Pass
 		})
 		removed, err := n.Remove(t.Context(), []string{"a", "b", "c"})
-		require.ErrorIs(t, err, berth.ErrStale)
+		require.ErrorIs(t, err, berth.ErrOvertaken)
 		require.Equal(t, allocator.Change{}, removed)
 		require.Equal(t, []string{"a", "b", "c"}, w.list())
 	})
@@ -91,7 +91,7 @@ func TestARemoveEndsAReplaceThatIsUnderWay(t *testing.T) {
 		require.NoError(t, change(w.pool.Remove(t.Context(), []string{"x7"})))
 		require.NoError(t, change(w.pool.Remove(t.Context(), []string{"x250"})), "which is not there: that changes nothing")
 		change, err := goOn()
-		require.ErrorIs(t, err, berth.ErrStale)
+		require.ErrorIs(t, err, berth.ErrOvertaken)
 		require.Equal(t, allocator.Change{Added: 200}, change)
 		require.Equal(t, allocator.Absent, w.status("x7").State)
 		w.inspect()

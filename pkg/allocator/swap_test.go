@@ -115,7 +115,7 @@ func TestASwapAndAReleaseAtOnce(t *testing.T) {
 		w.add("a", "b")
 		var mu sync.Mutex
 		open := make(map[string]int)
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Open: func(_ context.Context, key string) (string, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -155,7 +155,7 @@ func TestASwapWhoseOpenFailsEndsTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		closed := []string{}
-		n := w.nodeOf(allocator.PoolConfig[string]{
+		n := w.nodeOf(allocator.Config[string]{
 			Open: func(_ context.Context, key string) (string, error) {
 				if key == "b" {
 					return "", errMine

@@ -59,7 +59,7 @@ func TestASweepDropsAllThatHasExpired(t *testing.T) {
 // named is a pool of another name, of so many resources, of which so many are leased.
 func (n *proc) named(name string, resources, leased int) {
 	n.w.T.Helper()
-	p := allocator.New(n.node, name, allocator.PoolConfig[string]{})
+	p := allocator.New(n.node, name, allocator.Config[string]{})
 	require.NoError(n.w.T, change(p.Add(ctx, many("x", resources), nil)))
 	for range leased {
 		must(p.TryAllocate(ctx, nil))(n.w.T)

@@ -19,7 +19,7 @@ func TestAValueIsClosedWhenItsResourceIsRemoved(t *testing.T) {
 		"Clear":   func(d *desk) error { return change(d.Clear(ctx)) },
 	}, func(t *testing.T, w *world, remove func(*desk) error) {
 		w.add("a", "b")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		d := w.desk(allocator.Config[string]{}, nil)
 		w.release(d.takes("a", nil))
 		held := d.takes("b", nil)
 		w.release(d.takes("a", nil))
@@ -48,7 +48,7 @@ func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
 		"removed, of a Do":           {removed, true},
 	}, func(t *testing.T, w *world, c row) {
 		require.NoError(t, change(w.pool.Add(t.Context(), []string{"a"}, &allocator.AddOptions{Expiry: time.Second})))
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		d := w.desk(allocator.Config[string]{}, nil)
 		leaves := func(context.Context, *allocator.Allocation[string]) error {
 			c.leave(w)
 			d.requireClosed()
@@ -69,7 +69,7 @@ func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
 func TestAValueOutlivesAHoldThatIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		d := w.desk(allocator.Config[string]{}, nil)
 		held := d.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.Advance(lease)
 		require.ErrorIs(t, held.Release(t.Context()), berth.ErrExpired)
@@ -86,7 +86,7 @@ func TestAnUnhealthyValueIsClosedAndOpenedAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		sick := true
-		d := w.desk(allocator.PoolConfig[string]{Healthy: func(_ context.Context, key string) error {
+		d := w.desk(allocator.Config[string]{Healthy: func(_ context.Context, key string) error {
 			if sick && key == "a" {
 				return errMine
 			}
@@ -107,7 +107,7 @@ func TestAnUnhealthyValueIsClosedAndOpenedAnew(t *testing.T) {
 func TestAValueStaysOpenAfterASwap(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		d := w.desk(allocator.Config[string]{}, nil)
 		held := d.takes("a", nil)
 		require.NoError(t, held.Swap(t.Context()))
 		require.NoError(t, held.Swap(t.Context()))

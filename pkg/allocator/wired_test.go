@@ -55,10 +55,10 @@ func (n *proc) events(kind observe.Kind) []observe.Event {
 func TestAPoolIsFilledByOneNodeAndOthersCloseWhatHasLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		l := &list{answer: []string{"a", "b", "c", "a"}}
-		filled := allocator.PoolConfig[string]{Source: l.source, RefreshEvery: time.Minute, Expiry: time.Hour, MaxSharers: 3}
+		filled := allocator.Config[string]{Source: l.source, RefreshEvery: time.Minute, Expiry: time.Hour, MaxSharers: 3}
 		first := w.desk(filled, nil)
 		synctest.Wait()
-		second, third := w.desk(filled, nil), w.desk(allocator.PoolConfig[string]{RefreshEvery: time.Minute}, nil)
+		second, third := w.desk(filled, nil), w.desk(allocator.Config[string]{RefreshEvery: time.Minute}, nil)
 		w.Advance(time.Second)
 		told := first.events(observe.Refreshed)
 		require.Len(t, told, 1)
@@ -85,7 +85,7 @@ func TestAPoolIsFilledByOneNodeAndOthersCloseWhatHasLeft(t *testing.T) {
 func TestRefreshOfAPoolReplacesNow(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		l := &list{answer: []string{"a"}}
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: l.source, AllowEmpty: true})
+		n := w.nodeOf(allocator.Config[string]{Source: l.source, AllowEmpty: true})
 		synctest.Wait()
 		for _, c := range []struct {
 			answer []string

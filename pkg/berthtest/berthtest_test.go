@@ -75,7 +75,7 @@ func TestANodeIsClosedWithItsTestBeforeItsServer(t *testing.T) {
 			if e.Kind == observe.ReleaseFailed {
 				failed.Add(1)
 			}
-		})}), "gpu", 1, nil)
+		})}), "gpu", 1, semaphore.Config{})
 		permit = must(gpu.Acquire(t.Context(), nil))(t)
 		server.Outage(berth.Forever)
 	})

@@ -7,7 +7,7 @@
 //
 //	func TestNightlyJob(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
-//			locks := qlock.New(berthtest.Node(t), nil) // the t of the bubble
+//			locks := qlock.New(berthtest.Node(t), qlock.Config{}) // the t of the bubble
 //			...
 //			time.Sleep(61 * time.Minute) // all leases have run for 61 minutes
 //		})

@@ -16,7 +16,7 @@ func testLateReplies(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		proxies := allocator.New(server.Node(node.Config{}), "proxies", allocator.PoolConfig[string]{})
+		proxies := allocator.New(server.Node(node.Config{}), "proxies", allocator.Config[string]{})
 		_, _ = proxies.Add(ctx, []string{"10.0.0.1:3128"}, nil)
 		server.DelayReplies(500 * time.Millisecond)
 		began := time.Now()

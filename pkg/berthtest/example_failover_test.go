@@ -18,7 +18,7 @@ func testFailover(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		locks := qlock.New(server.Node(node.Config{}), nil)
+		locks := qlock.New(server.Node(node.Config{}), qlock.Config{})
 		before := server.Snapshot()
 		lost, _ := locks.Lock(ctx, "order:7", nil)
 		server.Failover(before)

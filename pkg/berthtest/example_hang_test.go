@@ -16,7 +16,7 @@ func testHang(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		locks := qlock.New(server.Node(node.Config{}), &qlock.Config{Lease: 10 * time.Second})
+		locks := qlock.New(server.Node(node.Config{}), qlock.Config{Lease: 10 * time.Second})
 		lock, _ := locks.Lock(ctx, "order:7", nil)
 		server.Hang(5 * time.Second) // less than the lease: its renewal is late, and in time
 		time.Sleep(time.Minute)

@@ -17,7 +17,7 @@ func testOneOfTwoIsLost(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		gpus := semaphore.New(server.Node(node.Config{}), "gpu", 2, nil)
+		gpus := semaphore.New(server.Node(node.Config{}), "gpu", 2, semaphore.Config{})
 		lost, _ := gpus.Acquire(ctx, nil)
 		kept, _ := gpus.Acquire(ctx, nil)
 		server.Lose(lost)

@@ -25,7 +25,7 @@ func testWorkerStops(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, stopped := berthtest.New(t), make(chan error)
-		locks := qlock.New(server.Node(node.Config{}), nil)
+		locks := qlock.New(server.Node(node.Config{}), qlock.Config{})
 		go func() { stopped <- export(context.Background(), locks) }()
 		synctest.Wait() // it works
 		server.LoseAll("export")

@@ -14,7 +14,7 @@ import (
 func testNightlyJob(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		locks := qlock.New(berthtest.Node(t), nil)
+		locks := qlock.New(berthtest.Node(t), qlock.Config{})
 		err := locks.Do(context.Background(), "nightly", nil, func(ctx context.Context) error {
 			time.Sleep(61 * time.Minute) // takes no time
 			return ctx.Err()

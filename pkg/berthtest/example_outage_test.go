@@ -20,7 +20,7 @@ func testOutage(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		gpu := semaphore.New(server.Node(node.Config{Lease: 10 * time.Second}), "gpu", 1, nil)
+		gpu := semaphore.New(server.Node(node.Config{Lease: 10 * time.Second}), "gpu", 1, semaphore.Config{})
 		server.Outage(5 * time.Second)
 		permit, err := gpu.Acquire(ctx, nil) // waits for the server
 		if permit == nil || permit.Waited() < 5*time.Second {

@@ -46,7 +46,7 @@ func TestAnOutageOfTwoFifthsOfTheLeaseLosesNothingWheneverItBegins(t *testing.T)
 			t.Run(fmt.Sprint(name, " ", lease), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, server *berthtest.Server) {
 					ctx := context.Background()
-					locks := qlock.New(server.Node(node.Config{Lease: lease}), &qlock.Config{Lease: lease})
+					locks := qlock.New(server.Node(node.Config{Lease: lease}), qlock.Config{Lease: lease})
 					lock := must(locks.Lock(ctx, "order:7", nil))(t)
 					for begins := range 20 {
 						pass(lease/3*10 + lease/60*time.Duration(begins)) // so that it begins anywhere between two renewals

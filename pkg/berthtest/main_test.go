@@ -51,9 +51,9 @@ func start(t *testing.T, server *berthtest.Server, resources ...string) *process
 	}
 	cfg := node.Config{Lease: lease, CallTimeout: timeout, Observer: observer}
 	p.node = server.Node(cfg)
-	p.gpu, p.locks = semaphore.New(p.node, "gpu", 2, nil), qlock.New(p.node, &qlock.Config{Lease: lease})
+	p.gpu, p.locks = semaphore.New(p.node, "gpu", 2, semaphore.Config{}), qlock.New(p.node, qlock.Config{Lease: lease})
 	cfg.Namespace = "shop"
-	p.pool = allocator.New(server.Node(cfg), "proxies", allocator.PoolConfig[string]{})
+	p.pool = allocator.New(server.Node(cfg), "proxies", allocator.Config[string]{})
 	must(p.pool.Add(context.Background(), resources, nil))(t) // nothing is sent where there are none
 	return p
 }

@@ -190,7 +190,7 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		told := w.Process()
 		s, p := w.acting(told), w.process("worker")
-		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
+		pool := allocator.New(p.Node, "proxies", allocator.Config[string]{})
 		const key = "\xff\n<i>\"&"
 		testkit.Must(pool.Add(ctx, []string{key}, nil)).In(t)
 		held := testkit.Must(pool.Allocate(ctx, nil)).In(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// DefaultMaxStreams is how many pages are live at once unless Config says otherwise.
-const DefaultMaxStreams = 100
+// defaultMaxStreams is how many pages are live at once unless Config says otherwise.
+const defaultMaxStreams = 100
 
 // Config is what a Console works with. Redis is required.
 type Config struct {
@@ -96,7 +96,7 @@ func New(cfg Config) (*Console, error) {
 	case cfg.MaxStreams < 0:
 		return nil, berth.Invalid("MaxStreams", "%d is negative", cfg.MaxStreams)
 	case cfg.MaxStreams == 0:
-		cfg.MaxStreams = DefaultMaxStreams
+		cfg.MaxStreams = defaultMaxStreams
 	}
 	switch {
 	case len(cfg.Hosts) == 0 && cfg.Access == nil:

@@ -52,7 +52,7 @@ func (w *world) process(label string) *process {
 	p := w.Process()
 	n := testkit.Must(node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})).In(w.T)
 	p.Closes(n.Close)
-	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
+	return &process{p, n, w, qlock.New(n, qlock.Config{Lease: testkit.Lease})}
 }
 
 // of is a context with an owner, "" for none.
@@ -61,13 +61,13 @@ func of(owner string) context.Context { return berth.WithOwner(ctx, owner) }
 // permit takes a permit of a semaphore at once.
 func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 	p.w.T.Helper()
-	return testkit.Must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).In(p.w.T)
+	return testkit.Must(semaphore.New(p.Node, name, capacity, semaphore.Config{}).Acquire(of(owner), nil)).In(p.w.T)
 }
 
 // awaitPermit stands in line for one.
 func (p *process) awaitPermit(owner, name string, capacity int) *testkit.Wait[*semaphore.Permit] {
 	p.w.T.Helper()
-	s := semaphore.New(p.Node, name, capacity, nil)
+	s := semaphore.New(p.Node, name, capacity, semaphore.Config{})
 	return testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, nil) })
 }
 

@@ -22,7 +22,7 @@ func TestADeadProcessIsSeen(t *testing.T) {
 		p.permit("anna", "gpu", 1)
 		q.awaitPermit("bert", "gpu", 1)
 		for _, p := range []*process{p, q, anew} { // which is overdue by the wait lease
-			testkit.Must(semaphore.New(p.Node, p.ID(), 1, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).In(t)
+			testkit.Must(semaphore.New(p.Node, p.ID(), 1, semaphore.Config{}).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).In(t)
 		}
 		require.NotContains(t, s.see("node?id="+anew.ID()), "should have been heard of", "it is not confirmed yet")
 		w.Advance(2 * time.Second) // their heartbeats

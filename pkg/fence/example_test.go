@@ -45,7 +45,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	desk := semaphore.New(n, "desk", 1, nil)
+	desk := semaphore.New(n, "desk", 1, semaphore.Config{})
 
 	var shared books
 	old, err := desk.Acquire(ctx, nil)

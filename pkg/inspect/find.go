@@ -18,7 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// CycleOptions are the options of Cycles. The zero value is valid.
+// CycleOptions are the options of Cycles. A nil pointer leaves all fields zero.
 type CycleOptions struct {
 	// Within bounds the search: what has not been read by then is left out. Default 5 s.
 	Within time.Duration
@@ -56,7 +56,11 @@ const (
 // waits does something else beside, so a cycle is certain as far as each owner does one thing after another. Its
 // errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read. That Within has passed is
 // no error, unless no server has answered by then.
-func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
+func (r *Reader) Cycles(ctx context.Context, opts *CycleOptions) (Cycles, error) {
+	var o CycleOptions
+	if opts != nil {
+		o = *opts
+	}
 	if o.Within < 0 {
 		return Cycles{}, berth.Invalid("Within", "%s is negative", o.Within)
 	} else if o.Within == 0 {
@@ -125,7 +129,7 @@ func (r *Reader) CycleOf(ctx context.Context, kind keyspace.Kind, name string, w
 	if err != nil || sizes[0].Waiting == 0 {
 		return nil, false, err
 	}
-	found, err := r.Cycles(ctx, CycleOptions{Within: within})
+	found, err := r.Cycles(ctx, &CycleOptions{Within: within})
 	return found.Of(kind, name), found.Partial, err
 }
 

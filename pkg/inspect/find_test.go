@@ -47,7 +47,7 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 		inWorldOf(t, by, func(w *world) {
 			alpha := cycle(w, by)
 			w.Advance(500 * ms) // the registry has heard of them
-			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
+			found := testkit.Must(w.look.Cycles(ctx, nil)).In(w.T)
 			require.Empty(w.T, found.Problems)
 			require.False(w.T, found.Partial)
 			require.Equal(w.T, 3, found.Names)
@@ -65,7 +65,7 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 			require.NoError(w.T, err)
 			require.Equal(w.T, 1, n)
 			w.Advance(time.Second)
-			found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Loose: true})).In(w.T)
+			found = testkit.Must(w.look.Cycles(ctx, &inspect.CycleOptions{Loose: true})).In(w.T)
 			require.Empty(w.T, found.Cycles)
 		})
 	}
@@ -83,10 +83,10 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 		alpha.awaitLock("c", "order-1", nil)
 		beta.awaitLock("a", "order-2", nil)
 		w.Advance(500 * ms)
-		found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
+		found := testkit.Must(w.look.Cycles(ctx, nil)).In(w.T)
 		require.Empty(w.T, found.Cycles)
 		require.Equal(w.T, 1, found.Skipped)
-		found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Loose: true})).In(w.T)
+		found = testkit.Must(w.look.Cycles(ctx, &inspect.CycleOptions{Loose: true})).In(w.T)
 		require.Len(w.T, found.Cycles, 1)
 		require.Len(w.T, found.Cycles[0].Links, 2)
 		require.False(w.T, found.Cycles[0].Certain)
@@ -95,20 +95,20 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 
 func TestWhoWaitsForNobodyIsInNoCycle(t *testing.T) {
 	inWorld(t, func(w *world) {
-		found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
+		found := testkit.Must(w.look.Cycles(ctx, nil)).In(w.T)
 		require.Zero(w.T, found.Names)
 		w.process("alpha").lock("a", "", nil)
 		w.process("beta").awaitLock("a", "", nil)
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		w.Advance(500 * ms)
-		found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
+		found = testkit.Must(w.look.Cycles(ctx, nil)).In(w.T)
 		require.True(w.T, found.Partial)
 		require.Len(w.T, found.Problems, 1)
 		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
-		require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, inspect.CycleOptions{Within: -1})), berth.ErrInvalidConfig)
+		require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, &inspect.CycleOptions{Within: -1})), berth.ErrInvalidConfig)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err := w.look.Cycles(ended, inspect.CycleOptions{})
+		_, err := w.look.Cycles(ended, nil)
 		require.EqualError(w.T, err, "berth: waits: context canceled", "once, not by each shard")
 		require.ErrorIs(w.T, err, context.Canceled)
 	})
@@ -120,7 +120,7 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		held := alpha.filled("p1")
 		alpha.take(held, nil)
-		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
+		beta.await(beta.pool(allocator.Config[string]{}), nil)
 		alpha.lock("a", "order-1", nil)
 		beta.awaitLock("a", "order-2", nil)
 		w.Advance(500 * ms)
@@ -139,11 +139,11 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 			})
 			return look
 		}
-		_, err := cut(0).Cycles(ctx, inspect.CycleOptions{Within: time.Second})
+		_, err := cut(0).Cycles(ctx, &inspect.CycleOptions{Within: time.Second})
 		require.ErrorIs(w.T, err, berth.ErrUnavailable)
 		for answered, whole := int64(1), false; !whole; answered++ {
 			require.Less(w.T, answered, int64(200))
-			found, err := cut(answered).Cycles(ctx, inspect.CycleOptions{Within: time.Second})
+			found, err := cut(answered).Cycles(ctx, &inspect.CycleOptions{Within: time.Second})
 			if errors.Is(err, berth.ErrUnavailable) && answered < 3 {
 				continue // a reading asks for the time first, on one of two connections: no reading may be answered by then
 			}
@@ -190,11 +190,11 @@ func TestASearchOfShortLinesSaysThatThereIsMore(t *testing.T) {
 		}
 		w.Advance(500 * ms)
 		for line, partial := range map[int]bool{0: false, 20: true, 25: false} {
-			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Line: line})).In(w.T)
+			found := testkit.Must(w.look.Cycles(ctx, &inspect.CycleOptions{Line: line})).In(w.T)
 			require.Equal(w.T, []any{1, partial}, []any{found.Names, found.Partial}, line)
 		}
 		for _, line := range []int{-1, 101} {
-			require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, inspect.CycleOptions{Line: line})), berth.ErrInvalidConfig)
+			require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, &inspect.CycleOptions{Line: line})), berth.ErrInvalidConfig)
 		}
 	})
 }

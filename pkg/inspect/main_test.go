@@ -67,7 +67,7 @@ func (w *world) made(cfg node.Config) *process {
 	cfg.Lease, cfg.Observer = testkit.Lease, p.Observer(nil)
 	n := testkit.Must(node.New(p.Redis, cfg)).In(w.T)
 	p.Closes(n.Close)
-	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
+	return &process{p, n, w, qlock.New(n, qlock.Config{Lease: testkit.Lease})}
 }
 
 // of is a context with an owner, "" for none.
@@ -98,29 +98,29 @@ func (w *world) contends(hold *qlock.LockOptions, while time.Duration) (alpha *p
 func (w *world) awaits(opts *allocator.AllocateOptions) {
 	w.T.Helper()
 	beta := w.process("beta")
-	beta.await(beta.pool(allocator.PoolConfig[string]{}), opts)
+	beta.await(beta.pool(allocator.Config[string]{}), opts)
 }
 
 // permit takes a semaphore's permit at once, for an owner if it is not "".
 func (p *process) permit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	p.w.T.Helper()
-	testkit.Must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)).In(p.w.T)
+	testkit.Must(semaphore.New(p.Node, name, capacity, semaphore.Config{}).Acquire(of(owner), opts)).In(p.w.T)
 }
 
 func (p *process) awaitPermit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
-	s := semaphore.New(p.Node, name, capacity, nil)
+	s := semaphore.New(p.Node, name, capacity, semaphore.Config{})
 	testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }
 
 // pool is one of a process.
-func (p *process) pool(cfg allocator.PoolConfig[string]) *allocator.Pool[string] {
+func (p *process) pool(cfg allocator.Config[string]) *allocator.Pool[string] {
 	return allocator.New(p.Node, "proxies", cfg)
 }
 
 // filled is a pool with resources.
 func (p *process) filled(resources ...string) *allocator.Pool[string] {
 	p.w.T.Helper()
-	pool := p.pool(allocator.PoolConfig[string]{})
+	pool := p.pool(allocator.Config[string]{})
 	testkit.Must(pool.Add(ctx, resources, nil)).In(p.w.T)
 	return pool
 }

@@ -216,7 +216,7 @@ func TestClaimsAreReadInPages(t *testing.T) {
 		beta.awaitLock("nightly", "order-2", &qlock.LockOptions{Meta: meta})
 		beta.lock("thin", "", nil)
 		alpha.filled("a")
-		pool := beta.pool(allocator.PoolConfig[string]{})
+		pool := beta.pool(allocator.Config[string]{})
 		beta.take(pool, nil)
 		beta.await(pool, nil)
 		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
@@ -290,7 +290,7 @@ var asked = map[string]struct {
 	"a semaphore": {
 		keyspace.Sem, "gpu",
 		func(p *process) (berth.Hold, error) {
-			s := semaphore.New(p.Node, "gpu", 3, nil)
+			s := semaphore.New(p.Node, "gpu", 3, semaphore.Config{})
 			return s.Acquire(of("me"), &semaphore.AcquireOptions{Weight: 2, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta})
 		},
 		func(p *process) {
@@ -315,7 +315,7 @@ var asked = map[string]struct {
 		},
 		func(p *process) {
 			testkit.Queue(of("you"), p.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
-				return p.pool(allocator.PoolConfig[string]{}).Allocate(ctx, &allocator.AllocateOptions{Priority: 4, Meta: meta})
+				return p.pool(allocator.Config[string]{}).Allocate(ctx, &allocator.AllocateOptions{Priority: 4, Meta: meta})
 			})
 		},
 		berth.Name{Capacity: 1, Held: 1, Pool: &berth.PoolInfo{}},
@@ -379,7 +379,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 func TestAListingOfASilentServerIsAnError(t *testing.T) {
 	cycles := func(within time.Duration) func(r *inspect.Reader) error {
 		return func(r *inspect.Reader) error {
-			return testkit.Second(r.Cycles(ctx, inspect.CycleOptions{Within: within}))
+			return testkit.Second(r.Cycles(ctx, &inspect.CycleOptions{Within: within}))
 		}
 	}
 	listings := map[string]func(r *inspect.Reader) error{

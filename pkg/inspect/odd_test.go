@@ -71,7 +71,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	job := once.New(p.Node, "daily", once.Config{Every: time.Hour})
 	testkit.Must(job.Do(ctx, func(context.Context, *once.Run) error { return nil })).In(w.T)
 	look := testkit.Must(inspect.New(p.Redis, inspect.Config{})).In(w.T)
-	mine, pools := p.pool(allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
+	mine, pools := p.pool(allocator.Config[string]{}), allocator.NewOperator(p.Node)
 	w.Advance(time.Second)
 
 	ops := p.Operator()
@@ -98,7 +98,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 			return testkit.Second(look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10))
 		},
 		func(ctx context.Context) error { _, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 10); return err },
-		func(ctx context.Context) error { _, err := look.Cycles(ctx, inspect.CycleOptions{}); return err },
+		func(ctx context.Context) error { _, err := look.Cycles(ctx, nil); return err },
 		func(ctx context.Context) error { _, err := job.Last(ctx); return err },
 		func(ctx context.Context) error { _, err := p.Check(ctx); return err },
 		func(ctx context.Context) error { return ops.Pause(ctx, keyspace.Sem, "other", time.Second, "") },

@@ -160,7 +160,7 @@ func (o *Overview) Whole(ctx context.Context, within time.Duration) (page Page[b
 			s.waiting, s.level = size.Waiting, cmp.Or(s.level, berth.LevelBusy)
 		}
 	}
-	cycles, unsearched := o.reader.Cycles(limited, CycleOptions{Within: max(within/2, 1)})
+	cycles, unsearched := o.reader.Cycles(limited, &CycleOptions{Within: max(within/2, 1)})
 	if unsearched == nil {
 		o.Mark(&cycles)
 	}

@@ -382,7 +382,7 @@ func TestAnOverviewTellsOfCycles(t *testing.T) {
 			o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
 			marked(testkit.Must(o.Whole(ctx, time.Minute)).In(w.T))
 
-			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Line: 20})).In(w.T)
+			found := testkit.Must(w.look.Cycles(ctx, &inspect.CycleOptions{Line: 20})).In(w.T)
 			o = testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
 			require.Zero(w.T, testkit.Must(o.Read(ctx)).In(w.T).Stuck)
 			o.Mark(&found)

@@ -392,7 +392,7 @@ var poolStates = map[string]state{
 	"empty, with a Source that fails": {func(w *world) {
 		beta := w.process("beta")
 		source := func(context.Context) ([]string, error) { return nil, errors.New("out of order") }
-		beta.await(beta.pool(allocator.PoolConfig[string]{Source: source, RefreshEvery: 40 * time.Second}), nil)
+		beta.await(beta.pool(allocator.Config[string]{Source: source, RefreshEvery: 40 * time.Second}), nil)
 		w.Advance(time.Second)
 	}, codes(inspect.Empty), `1 waits for pool "proxies", beta first (1s): the pool has no resources; its Source may be asked again from 00:00:03 UTC. Nothing ends by itself.`},
 	"leased": {func(w *world) {
@@ -410,7 +410,7 @@ var poolStates = map[string]state{
 	}, codes(inspect.Taken, inspect.LeavingPool), `1 waits for pool "proxies", beta first (1s): of 3 resources 1 is leased, 1 rests and 1 leaves when it comes back; alpha has held it for 1s and renews it (heard of 1s ago), and 1 other holds the rest. Next: in 59s (00:01:00 UTC) the rest of c ends, and beta gets it.`},
 	"a dead holder, with a cooldown": {func(w *world) {
 		alpha := w.process("alpha")
-		pool := alpha.pool(allocator.PoolConfig[string]{Cooldown: 40 * time.Second})
+		pool := alpha.pool(allocator.Config[string]{Cooldown: 40 * time.Second})
 		testkit.Must(pool.Add(ctx, []string{"a"}, nil)).In(w.T)
 		alpha.take(pool, nil)
 		w.awaits(nil)
@@ -435,7 +435,7 @@ var poolStates = map[string]state{
 		alpha, gamma := w.process("alpha"), w.process("gamma")
 		alpha.take(alpha.filled("a", "b"), nil)
 		w.Advance(time.Second)
-		gamma.take(gamma.pool(allocator.PoolConfig[string]{}), nil)
+		gamma.take(gamma.pool(allocator.Config[string]{}), nil)
 		w.awaits(&allocator.AllocateOptions{Resource: "b"})
 		w.Advance(time.Second)
 	}, codes(inspect.OneHeld), `1 waits for pool "proxies", beta first (1s): it wants only b, which gamma has held for 1s and renews (heard of 1s ago). Nothing ends by itself: gamma renews. If it is not heard of again, beta gets it in 5s.`},
@@ -452,7 +452,7 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, nil)
-		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
+		beta.await(beta.pool(allocator.Config[string]{}), &allocator.AllocateOptions{Resource: "a"})
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		testkit.Must(pool.Remove(ctx, []string{"a"})).In(w.T)
 	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more; and it wants only a, which alpha has held for 0s and renews (heard of 0s ago). Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
@@ -460,14 +460,14 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		alpha.filled("a", "b")
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
-		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
+		beta.await(beta.pool(allocator.Config[string]{}), &allocator.AllocateOptions{Resource: "a"})
 	}, codes(inspect.Paused), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it.`},
 	"a free one leaves during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
 		testkit.Must(pool.Add(ctx, []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})).In(w.T)
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
-		same := beta.pool(allocator.PoolConfig[string]{})
+		same := beta.pool(allocator.Config[string]{})
 		beta.await(same, nil)
 		beta.await(same, nil)
 	}, codes(inspect.Paused), `2 wait for pool "proxies", beta first (0s): it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it, others perhaps.`},
@@ -478,14 +478,14 @@ var poolStates = map[string]state{
 			testkit.Must(pool.Add(ctx, []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})).In(w.T)
 		}
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
-		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
+		beta.await(beta.pool(allocator.Config[string]{}), nil)
 	}, codes(inspect.Paused), `1 waits for pool "proxies", beta first (0s): it is paused for 20s more. Next: not known beyond 00:00:10 UTC.`},
 	// The rest that was asked for of a leased resource begins when somebody finds the lease over, and during a pause
 	// nobody need look: at its end the resource may rest still.
 	"a rest that may begin later, during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := beta.filled("a")
-		alpha.take(alpha.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{NoRenew: true})
+		alpha.take(alpha.pool(allocator.Config[string]{}), &allocator.AllocateOptions{NoRenew: true})
 		require.NoError(w.T, pool.Rest(ctx, "a", 2*time.Second, "banned", nil))
 		alpha.Die()
 		w.Advance(testkit.Lease - ms)
@@ -510,7 +510,7 @@ var poolStates = map[string]state{
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, &allocator.AllocateOptions{Bind: "customer-7", BindFor: time.Hour})
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
-		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Bind: "customer-7", BindWait: 5 * time.Second, BindFor: time.Hour})
+		beta.await(beta.pool(allocator.Config[string]{}), &allocator.AllocateOptions{Bind: "customer-7", BindWait: 5 * time.Second, BindFor: time.Hour})
 		w.Advance(time.Second)
 	}, codes(inspect.Paused, inspect.OneHeld, inspect.Bound), `beta has waited 1s for pool "proxies": it is paused for 19s more; and it waits for a, which "customer-7" is bound to and which alpha has held for 1s and renews (heard of 1s ago); in 19s it takes any other. Next: in 19s (00:00:20 UTC) the wait for a alone ends, and beta gets it.`},
 }

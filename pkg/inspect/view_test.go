@@ -110,7 +110,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		}
 		is(0, 0, 0)
 		alpha, beta := w.process("alpha"), w.process("beta")
-		s := semaphore.New(alpha.Node, "gpu", 1, nil)
+		s := semaphore.New(alpha.Node, "gpu", 1, semaphore.Config{})
 		permit := testkit.Must(s.Acquire(ctx, nil)).In(w.T)
 		is(1, 1, 0) // thin
 		beta.awaitPermit("", "gpu", 1, nil)
@@ -129,7 +129,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 
 		gamma := w.process("gamma")
 		var permits []*semaphore.Permit
-		s = semaphore.New(gamma.Node, "gpu", 250, nil)
+		s = semaphore.New(gamma.Node, "gpu", 250, semaphore.Config{})
 		for _, holders := range []int{1, 101, 200, 201, 250} {
 			for len(permits) < holders {
 				permit := testkit.Must(s.Acquire(ctx, nil)).In(w.T)
@@ -188,7 +188,7 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 			require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "", nil))
 			alpha.take(pool, &allocator.AllocateOptions{Bind: "customer"})
 			alpha.take(pool, nil)
-			same := beta.pool(allocator.PoolConfig[string]{})
+			same := beta.pool(allocator.Config[string]{})
 			beta.await(same, &allocator.AllocateOptions{Bind: "customer"})
 			beta.await(same, nil)
 		}},
@@ -218,7 +218,7 @@ func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 		alpha := w.process("alpha")
 		look, sent := w.counted()
 		of := w.view(look, keyspace.Pool, "proxies", "")
-		pool := alpha.pool(allocator.PoolConfig[string]{})
+		pool := alpha.pool(allocator.Config[string]{})
 		var keys []string
 		for n := range 700 {
 			keys = append(keys, fmt.Sprintf("r%03d", n))

@@ -113,7 +113,7 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 	}}
 	all := []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
 	k.kinds = rapid.SampledFrom([][]keyspace.Kind{all, all, all[:1], all[1:2], all[2:], all[2:]}).Draw(rt, "kinds")
-	cfg := allocator.PoolConfig[string]{
+	cfg := allocator.Config[string]{
 		Cooldown: k.duration("cooldown", 0, 0, 3*time.Second), MaxSharers: k.number("sharers", 1, 2),
 	}
 	k.keeper = k.citizen("keeper", cfg)
@@ -124,7 +124,7 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 	return k
 }
 
-func (k *walk) citizen(label string, cfg allocator.PoolConfig[string]) *citizen {
+func (k *walk) citizen(label string, cfg allocator.Config[string]) *citizen {
 	p := k.process(label)
 	return &citizen{process: p, label: label, pool: allocator.New(p.Node, k.names[keyspace.Pool], cfg)}
 }
@@ -174,7 +174,7 @@ func (k *walk) acquire(*rapid.T) {
 	owner, acquire := "", func(context.Context) (berth.Hold, error) { return nil, nil }
 	switch kind {
 	case keyspace.Sem:
-		s := semaphore.New(c.Node, name, 3, nil)
+		s := semaphore.New(c.Node, name, 3, semaphore.Config{})
 		opts := &semaphore.AcquireOptions{Lease: lease, NoRenew: fixed, MaxHold: most, Priority: priority, Meta: meta, Weight: k.number("weight", 1, 3)}
 		acquire = func(ctx context.Context) (berth.Hold, error) { return s.Acquire(ctx, opts) }
 	case keyspace.Lock:
@@ -234,7 +234,7 @@ func (k *walk) detach(*rapid.T) {
 		h := berth.Hold(nil)
 		switch c.kind {
 		case keyspace.Sem:
-			h, err = semaphore.New(by.Node, token.Name, 3, nil).Resume(ctx, token)
+			h, err = semaphore.New(by.Node, token.Name, 3, semaphore.Config{}).Resume(ctx, token)
 		case keyspace.Lock:
 			h, err = by.locks.Resume(ctx, token)
 		case keyspace.Pool:
@@ -340,7 +340,7 @@ func (k *walk) kill(c *citizen) {
 	c.died = time.Now()
 	synctest.Wait()
 	if !slices.ContainsFunc(k.folk, func(c *citizen) bool { return c.died.IsZero() }) {
-		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", len(k.folk)), allocator.PoolConfig[string]{}))
+		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", len(k.folk)), allocator.Config[string]{}))
 	}
 }
 

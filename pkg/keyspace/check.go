@@ -8,8 +8,8 @@ import (
 	"github.com/berth-go/berth/internal/text"
 )
 
-// MaxBytes is how long a namespace or a name may be, in bytes.
-const MaxBytes = 512
+// maxBytes is how long a namespace or a name may be, in bytes.
+const maxBytes = 512
 
 // The characters that would break what is built from a text.
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 // CheckNamespace returns a *[berth.ConfigError] for the field "Namespace"
-// unless ns is valid UTF-8 of 1 to [MaxBytes] bytes without braces, the glob
+// unless ns is valid UTF-8 of 1 to 512 bytes without braces, the glob
 // characters * ? [ ] \ ^, and what [CheckName] refuses beside braces.
 //
 // A colon is allowed, so that "shop:eu" can be a namespace. Two names still have no
@@ -35,7 +35,7 @@ func CheckNamespace(ns string) error {
 }
 
 // CheckName returns a *[berth.ConfigError] for the field "name" unless name is valid
-// UTF-8 of 1 to [MaxBytes] bytes without braces, control characters, line and paragraph
+// UTF-8 of 1 to 512 bytes without braces, control characters, line and paragraph
 // separators, direction marks, and characters that cannot be seen, such as U+200B: a
 // reader can tell names apart. Names are compared byte by byte: nothing is trimmed,
 // folded or normalized.
@@ -47,8 +47,8 @@ func check(field, value, forbidden string) error {
 	switch {
 	case value == "":
 		return berth.Invalid(field, "must not be empty")
-	case len(value) > MaxBytes:
-		return berth.Invalid(field, "must have at most %d bytes, has %d", MaxBytes, len(value))
+	case len(value) > maxBytes:
+		return berth.Invalid(field, "must have at most %d bytes, has %d", maxBytes, len(value))
 	case !utf8.ValidString(value):
 		return berth.Invalid(field, "must be valid UTF-8, is %q", value)
 	}

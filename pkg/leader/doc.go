@@ -4,7 +4,7 @@
 //	n, err := node.New(redis, node.Config{Logger: slog.Default()}) // what fails in Run is told there
 //	defer n.Close(ctx)
 //
-//	scheduler := leader.New(n, "scheduler", nil)
+//	scheduler := leader.New(n, "scheduler", leader.Config{})
 //	err = scheduler.Run(ctx, func(ctx context.Context) error {
 //		return schedule(ctx, scheduler.Fence(ctx)) // until ctx ends
 //	})

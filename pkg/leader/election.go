@@ -42,13 +42,10 @@ type Election struct {
 // defaultLease is that of locks.
 const defaultLease = 5 * time.Second
 
-// New returns the election of a name on a node; nil for the zero Config. It does no I/O and always returns an Election: what is wrong
+// New returns the election of a name on a node. It does no I/O and always returns an Election: what is wrong
 // with the arguments each call returns, as a *berth.ConfigError, and, but for a bad name, Check of the node too. A term is never reported as forgotten: it may
 // take its time.
-func New(n *node.Node, name string, cfg *Config) *Election {
-	if cfg == nil {
-		cfg = &Config{}
-	}
+func New(n *node.Node, name string, cfg Config) *Election {
 	e := &Election{name: name, keep: cfg.KeepWhenWanted, attrs: maps.Clone(cfg.Attrs)}
 	e.life, e.end = context.WithCancelCause(context.Background())
 	e.p, e.bad = line.UseName(n, name, func(p *line.Process) (err error) {
@@ -61,7 +58,7 @@ func New(n *node.Node, name string, cfg *Config) *Election {
 		return err
 	})
 	if e.bad == nil {
-		e.locks = qlock.New(n, &qlock.Config{Lease: cfg.Lease, WarnHeldLongerThan: -1, Defaults: cfg.lock()})
+		e.locks = qlock.New(n, qlock.Config{Lease: cfg.Lease, WarnHeldLongerThan: -1, Defaults: cfg.lock()})
 	}
 	return e
 }

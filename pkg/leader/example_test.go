@@ -33,7 +33,7 @@ func ExampleElection_Run() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	scheduler := leader.New(n, "scheduler", nil)
+	scheduler := leader.New(n, "scheduler", leader.Config{})
 
 	last := int64(0)
 	for _, process := range []string{"a", "b", "c"} {

@@ -41,7 +41,7 @@ func ExampleErrWanted() {
 	defer func() { _ = n.Close(ctx) }()
 
 	term := 0
-	err = leader.New(n, "scheduler", nil).Run(ctx, func(ctx context.Context) error {
+	err = leader.New(n, "scheduler", leader.Config{}).Run(ctx, func(ctx context.Context) error {
 		if term++; term == 2 {
 			fmt.Println("leads again")
 			return nil

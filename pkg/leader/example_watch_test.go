@@ -37,7 +37,7 @@ func ExampleElection_Watch() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	scheduler := leader.New(n, "scheduler", &leader.Config{Meta: map[string]string{"zone": "b"}})
+	scheduler := leader.New(n, "scheduler", leader.Config{Meta: map[string]string{"zone": "b"}})
 
 	seen, over := make(chan struct{}), make(chan error)
 	for now, err := range scheduler.Watch(ctx) {

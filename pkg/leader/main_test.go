@@ -81,7 +81,7 @@ func (n *process) named(name string, cfg *leader.Config) *leader.Election {
 		c = *cfg
 	}
 	c.Lease = cmp.Or(c.Lease, lease)
-	return leader.New(n.Node, name, &c)
+	return leader.New(n.Node, name, c)
 }
 
 // term is one run of f.

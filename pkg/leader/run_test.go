@@ -52,7 +52,7 @@ func TestATermIsNeverReportedAsForgottenAndALockOfTheNodeIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(node.Config{WarnHeldLongerThan: time.Minute})
 		a := n.stand(nil, nil)
-		lock, err := qlock.New(n.Node, nil).Lock(t.Context(), "other", nil)
+		lock, err := qlock.New(n.Node, qlock.Config{}).Lock(t.Context(), "other", nil)
 		require.NoError(t, err)
 		w.Advance(time.Hour)
 		require.True(t, a.leads())
@@ -275,9 +275,9 @@ func TestEachCallOfAnElectionThatCannotBeUsedSaysWhy(t *testing.T) {
 		} {
 			n := w.node()
 			n.Fresh()
-			e := leader.New(n.Node, test.name, &test.cfg)
+			e := leader.New(n.Node, test.name, test.cfg)
 			if field == "node" {
-				e = leader.New(nil, test.name, &test.cfg)
+				e = leader.New(nil, test.name, test.cfg)
 			}
 			_, current := e.Current(context.Background())
 			errs := map[string]error{"Run": e.Run(context.Background(), none), "Current": current}

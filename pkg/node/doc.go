@@ -4,10 +4,10 @@
 //	n, err := node.New(redis, node.Config{Label: "importer/1", Logger: slog.Default()}) // no I/O
 //	defer n.Close(ctx)
 //
-//	locks, gpu := qlock.New(n, nil), semaphore.New(n, "gpu", 4, nil)
-//	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{Source: list})
+//	locks, gpu := qlock.New(n, qlock.Config{}), semaphore.New(n, "gpu", 4, semaphore.Config{})
+//	proxies := allocator.New(n, "proxies", allocator.Config[string]{Source: list})
 //	digest := once.New(n, "digest", once.Config{Every: 24 * time.Hour})
-//	scheduler := leader.New(n, "scheduler", nil)
+//	scheduler := leader.New(n, "scheduler", leader.Config{})
 //	_, err = n.Check(ctx) // the server, and the options above
 //
 // One Node carries all that a process holds: one heartbeat, one subscription, one reader of what operators say. A program that

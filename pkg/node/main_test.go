@@ -87,21 +87,23 @@ func (w *world) process(cfg node.Config, pools ...string) *proc {
 
 // faces makes something of each kind on the node.
 func (p *proc) faces() {
-	p.locks = qlock.New(p.n, nil)
+	p.locks = qlock.New(p.n, qlock.Config{})
 	p.sem("faces")
 	p.of("faces")
 }
 
 // sem is a semaphore for one.
-func (p *proc) sem(name string) *semaphore.Semaphore { return semaphore.New(p.n, name, 1, nil) }
+func (p *proc) sem(name string) *semaphore.Semaphore {
+	return semaphore.New(p.n, name, 1, semaphore.Config{})
+}
 
 // of is the process's pool of a name.
 func (p *proc) of(name string) *allocator.Pool[string] {
-	return p.with(name, allocator.PoolConfig[string]{})
+	return p.with(name, allocator.Config[string]{})
 }
 
 // with is of, of a pool that is made so where it is not made yet.
-func (p *proc) with(name string, cfg allocator.PoolConfig[string]) *allocator.Pool[string] {
+func (p *proc) with(name string, cfg allocator.Config[string]) *allocator.Pool[string] {
 	if p.pool[name] == nil {
 		p.pool[name] = allocator.New(p.n, name, cfg)
 	}

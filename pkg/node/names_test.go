@@ -104,8 +104,8 @@ func TestDeadHoldersOfAllKindsAreFollowedOnTime(t *testing.T) {
 func TestTwoClientsOfAKindWithLeasesOfTheirOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.bare(node.Config{Lease: 40 * time.Second}), w.process(node.Config{})
-		short := qlock.New(a.n, &qlock.Config{Lease: 2 * time.Second, Defaults: qlock.LockOptions{NoRenew: true}})
-		long := qlock.New(a.n, &qlock.Config{Lease: 40 * time.Second})
+		short := qlock.New(a.n, qlock.Config{Lease: 2 * time.Second, Defaults: qlock.LockOptions{NoRenew: true}})
+		long := qlock.New(a.n, qlock.Config{Lease: 40 * time.Second})
 		queue := func(c *qlock.Locks) *testkit.Wait[*qlock.Lock] {
 			q := testkit.Queue(ctx, w.World, func(ctx context.Context) (*qlock.Lock, error) { return c.Lock(ctx, door, nil) })
 			w.Advance(ms)
@@ -176,7 +176,7 @@ func TestALockOfANodeIsHandedOnAsOneAlone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const many = 50
 		p, alone := w.process(node.Config{Lease: 10 * time.Second}), w.bare(node.Config{Lease: 5 * time.Second})
-		alone.locks = qlock.New(alone.n, nil)
+		alone.locks = qlock.New(alone.n, qlock.Config{})
 		with := w.handOffs(p, many)
 		require.Equal(t, map[string]int{"lock_release": many + 1}, with, "nothing is confirmed by a call")
 		require.Equal(t, w.handOffs(alone, many), with)

@@ -60,7 +60,7 @@ func (o *Operator) Sweep(ctx context.Context, kind keyspace.Kind, names ...strin
 // place, who comes joins the line, and a call that does not wait, or a Swap, gets ReasonPaused. A later Pause
 // sets another end, nearer or further; a pause of all names that lasts longer goes on. The reason is any text of up to 512 bytes.
 //
-// Pause returns berth.ErrInvalidConfig; berth.ErrStale if another call has paused the name, or
+// Pause returns berth.ErrInvalidConfig; berth.ErrOvertaken if another call has paused the name, or
 // ended its pause, since this one began; berth.ErrIncompatible; or the server's error. A flush of
 // the server ends the pause.
 func (o *Operator) Pause(ctx context.Context, kind keyspace.Kind, name string, lasts time.Duration, reason string) error {
@@ -93,7 +93,7 @@ func (o *Operator) Unpause(ctx context.Context, kind keyspace.Kind, name string)
 // pause keeps to it, whatever the server loses, until the end or a newer PauseAll or UnpauseAll. A
 // repeat sets another end. After an error, or the end of this process, call it again.
 //
-// PauseAll returns berth.ErrInvalidConfig; berth.ErrStale if another call has paused one of the kinds, or ended its pause,
+// PauseAll returns berth.ErrInvalidConfig; berth.ErrOvertaken if another call has paused one of the kinds, or ended its pause,
 // since this one began; ctx's error; or the server's; berth.PausedAll also beside an error of some names.
 func (o *Operator) PauseAll(ctx context.Context, lasts time.Duration, reason string, kinds ...keyspace.Kind) (berth.PausedAll, error) {
 	kinds, err := all(kinds)
@@ -139,8 +139,8 @@ func all(kinds []keyspace.Kind) (some []keyspace.Kind, err error) {
 // Processes that start later under the label are not drained. A flush of the server ends no drain that was heard, but
 // nobody sees it any more. If this process dies, those that have heard stay drained: call it again, or StopDrain.
 //
-// Drain returns berth.ErrInvalidConfig; berth.ErrStale as soon as it finds that another call has changed the same drain,
-// StopDrain among them, since this one began; an error if the drain has ended by itself before; ctx's error, with those of the
+// Drain returns berth.ErrInvalidConfig; berth.ErrOvertaken as soon as it finds that another call has changed the same drain,
+// StopDrain among them, since this one began; berth.ErrAbsent if the drain has ended by itself before; ctx's error, with those of the
 // last pass; what is wrong with names that cannot be read, where nothing else is left; the server's errors; or an error if
 // something was there again after the end by force; berth.Drained also beside an error.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, opts *berth.DrainOptions) (berth.Drained, error) {
@@ -148,7 +148,7 @@ func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, opts *be
 }
 
 // StopDrain ends the drain of exactly that target: who has heard of it hears of its end within 5 s. It returns
-// berth.ErrInvalidConfig, berth.ErrStale, or the server's error.
+// berth.ErrInvalidConfig, berth.ErrOvertaken, or the server's error.
 func (o *Operator) StopDrain(ctx context.Context, target berth.DrainTarget) error {
 	return o.n.p.StopDrain(ctx, target)
 }

@@ -151,7 +151,7 @@ func TestADrainIsOfAllThatAProcessHas(t *testing.T) {
 func TestWhatIsMadeInADrainIsRefused(t *testing.T) {
 	inEach(t, targets, func(t *testing.T, w *world, target targetOf) {
 		a, ops := w.bare(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "ops"}, door)
-		a.locks = qlock.New(a.n, nil)
+		a.locks = qlock.New(a.n, qlock.Config{})
 		l := must(a.locks.Lock(ctx, "mine", nil))(t)
 		go func() {
 			<-l.Wanted()
@@ -269,7 +269,7 @@ func TestCloseEndsSourcesThenHoldsThenValues(t *testing.T) {
 		var closed []time.Duration
 		var held map[string]berth.Hold
 		asked := 0
-		a.with(door, allocator.PoolConfig[string]{
+		a.with(door, allocator.Config[string]{
 			Source: func(ctx context.Context) ([]string, error) {
 				if asked++; asked > 1 {
 					<-ctx.Done()

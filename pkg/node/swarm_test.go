@@ -41,7 +41,7 @@ func TestANodeOfLocksFlushesWhatADeadNodeHasOfAllKinds(t *testing.T) {
 		a, c := w.process(node.Config{}, door).member(), w.process(node.Config{})
 		a.take(door, terms{Lease: berth.Forever})
 		b := w.bare(node.Config{}).member()
-		qlock.New(b.n, nil)
+		qlock.New(b.n, qlock.Config{})
 		waits := c.queue(door, terms{})
 		a.Die()
 		w.Until(zombie)
@@ -180,11 +180,11 @@ func TestFacesAreMadeWhileTheSwarmReplacesTheNode(t *testing.T) {
 			}
 			for i := range 6 {
 				makes(0, func() error {
-					locks := qlock.New(p.n, nil)
+					locks := qlock.New(p.n, qlock.Config{})
 					return uses(func() (berth.Hold, error) { return hold(locks.Lock(ctx, fmt.Sprint(door, i), nil)) })
 				})
 				makes(1, func() error {
-					s := semaphore.New(p.n, door, 2, nil)
+					s := semaphore.New(p.n, door, 2, semaphore.Config{})
 					return uses(func() (berth.Hold, error) { return hold(s.Acquire(ctx, nil)) })
 				})
 			}
@@ -193,7 +193,7 @@ func TestFacesAreMadeWhileTheSwarmReplacesTheNode(t *testing.T) {
 			})
 			all.Wait()
 			require.Len(t, ids, 6, "it was replaced each time")
-			p.locks = qlock.New(p.n, nil)
+			p.locks = qlock.New(p.n, qlock.Config{})
 			for kind, h := range p.take(pool, terms{}) {
 				require.Equal(t, p.n.ID(), h.Node(), kind)
 			}
@@ -222,7 +222,7 @@ func uses(take func() (berth.Hold, error)) error {
 func TestAReplacedNodeKeepsWhatASharedPoolHasHandedOut(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.process(node.Config{}).member()
-		must(a.with("shared", allocator.PoolConfig[string]{Shared: true}).Add(ctx, []string{"r"}, nil))(t)
+		must(a.with("shared", allocator.Config[string]{Shared: true}).Add(ctx, []string{"r"}, nil))(t)
 		var handles []*allocator.Allocation[string]
 		for range 3 {
 			handles = append(handles, must(a.of("shared").Allocate(ctx, nil))(t))

@@ -103,19 +103,19 @@ func TestOneNameIsPausedAndSweptOfItsKind(t *testing.T) {
 // A program that looks at its node when it starts hears of what it has made of it with options that cannot be, whichever kind that is.
 func TestCheckSaysWhatIsWrongWithWhatWasMade(t *testing.T) {
 	for field, mistake := range map[string]func(n *node.Node){
-		"Defaults.Lease": func(n *node.Node) { qlock.New(n, &qlock.Config{Defaults: qlock.LockOptions{Lease: 1}}) },
-		"capacity":       func(n *node.Node) { semaphore.New(n, door, 0, nil) },
-		"Expiry":         func(n *node.Node) { allocator.New(n, door, allocator.PoolConfig[string]{Expiry: time.Hour}) },
+		"Defaults.Lease": func(n *node.Node) { qlock.New(n, qlock.Config{Defaults: qlock.LockOptions{Lease: 1}}) },
+		"capacity":       func(n *node.Node) { semaphore.New(n, door, 0, semaphore.Config{}) },
+		"Expiry":         func(n *node.Node) { allocator.New(n, door, allocator.Config[string]{Expiry: time.Hour}) },
 		"Every":          func(n *node.Node) { once.New(n, door, once.Config{}) },
 	} {
 		t.Run(field, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				p := w.process(node.Config{})
 				must(p.n.Check(ctx))(t)
-				semaphore.New(p.n, "", 1, nil) // as a stranger may have it: not to be told for good
+				semaphore.New(p.n, "", 1, semaphore.Config{}) // as a stranger may have it: not to be told for good
 				must(p.n.Check(ctx))(t)
 				mistake(p.n)
-				semaphore.New(p.n, door, -1, nil) // a second one
+				semaphore.New(p.n, door, -1, semaphore.Config{}) // a second one
 				p.Fresh()
 				_, err := p.n.Check(ctx)
 				var bad *berth.ConfigError

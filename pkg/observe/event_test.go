@@ -1,16 +1,11 @@
 package observe_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"log/slog"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -67,45 +62,6 @@ func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
 		require.Greater(t, kind.Level(), slog.LevelDebug, "%s", kind)
 	}
 	require.Equal(t, slog.LevelInfo, observe.Kind("of a later release").Level())
-}
-
-func TestEveryReasonHasItsKind(t *testing.T) {
-	kindOf := map[berth.Reason]observe.Kind{}
-	for kind, reasons := range map[observe.Kind][]berth.Reason{
-		observe.Refused: {
-			berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
-			berth.ReasonPaused, berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity,
-			berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonTooManyEntries, berth.ReasonDraining,
-		},
-		observe.TimedOut:       {berth.ReasonTimedOut},
-		observe.Cancelled:      {berth.ReasonCancelled, berth.ReasonClosed},
-		observe.AttemptsUsedUp: {berth.ReasonAttempts},
-		observe.Deadlock:       {berth.ReasonDeadlock},
-		observe.Failed:         {berth.ReasonFailed},
-	} {
-		for _, reason := range reasons {
-			kindOf[reason] = kind
-			require.Equal(t, kind, observe.ForReason(reason), "%s", reason)
-		}
-	}
-	require.Equal(t, observe.Failed, observe.ForReason("of a later release"))
-
-	// The reasons of the root package, so that a new one is not forgotten.
-	file, err := parser.ParseFile(token.NewFileSet(), "../../errors.go", nil, 0)
-	require.NoError(t, err)
-	var declared []ast.Spec
-	for _, decl := range file.Decls {
-		if block, ok := decl.(*ast.GenDecl); ok && block.Tok == token.CONST {
-			declared = append(declared, block.Specs...)
-		}
-	}
-	require.Len(t, declared, len(kindOf))
-	for _, spec := range declared {
-		values := spec.(*ast.ValueSpec)
-		reason, err := strconv.Unquote(values.Values[0].(*ast.BasicLit).Value)
-		require.NoError(t, err)
-		require.Contains(t, kindOf, berth.Reason(reason), values.Names[0].Name)
-	}
 }
 
 func TestSomeKindsEndAnAcquire(t *testing.T) {

@@ -167,7 +167,7 @@ const (
 	// Fills: Count, Err. Level: warn.
 	Deaf Kind = "deaf"
 	// Draining: an operator has asked this process to drain, or not to any more. Detail
-	// is "drain" or "stop", and what was named: "n:" and the node, or "l:" and the label.
+	// is "drain" or "stop", and the target as [berth.DrainTarget.String] has it.
 	// Err says why it drains, with the reason.
 	// Fills: Detail, Err. Level: info.
 	Draining Kind = "draining"

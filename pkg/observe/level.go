@@ -3,8 +3,6 @@ package observe
 import (
 	"log/slog"
 	"slices"
-
-	"github.com/berth-go/berth"
 )
 
 // Kinds returns all kinds, in the order of their constants. The slice is the
@@ -57,29 +55,5 @@ func (k Kind) EndsAcquire() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// ForReason returns the kind of the event for an acquire that ended with the
-// given reason: TimedOut, AttemptsUsedUp, Deadlock and Failed for the reason of that
-// name, Cancelled for cancelled and closed, and Refused for all that the server found,
-// or an operator wants.
-// A reason that is not known gives Failed.
-func ForReason(reason berth.Reason) Kind {
-	switch reason {
-	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonPaused,
-		berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity, berth.ReasonTooManyEntries,
-		berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonDraining:
-		return Refused
-	case berth.ReasonTimedOut:
-		return TimedOut
-	case berth.ReasonCancelled, berth.ReasonClosed:
-		return Cancelled
-	case berth.ReasonAttempts:
-		return AttemptsUsedUp
-	case berth.ReasonDeadlock:
-		return Deadlock
-	default:
-		return Failed
 	}
 }

@@ -46,7 +46,7 @@ func New(n *node.Node, name string, cfg Config) *Job {
 		return cfg.Validate()
 	})
 	if j.bad == nil {
-		j.locks = qlock.New(n, &qlock.Config{Lease: cfg.Lease, Defaults: cfg.lock()})
+		j.locks = qlock.New(n, qlock.Config{Lease: cfg.Lease, Defaults: cfg.lock()})
 	}
 	return j
 }

@@ -169,7 +169,7 @@ func (n *process) last() once.Last {
 // locks are those that runs stand on, of another process.
 func (w *world) locks() *qlock.Locks {
 	w.T.Helper()
-	return qlock.New(w.node().Node, nil)
+	return qlock.New(w.node().Node, qlock.Config{})
 }
 
 // slow lets a script take a time to reach the server.

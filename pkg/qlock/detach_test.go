@@ -96,7 +96,7 @@ func TestAResumedLockKeepsItsMaximumHold(t *testing.T) {
 func TestAResumedLockIsReportedAsForgottenByTheOptionsOfItsLocks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		quiet := qlock.New(n.Node, &qlock.Config{WarnHeldLongerThan: -1})
+		quiet := qlock.New(n.Node, qlock.Config{WarnHeldLongerThan: -1})
 		token := detach(t, n.take(nil))
 		l := w.got(quiet.Resume(t.Context(), token))
 		w.Advance(time.Hour)

@@ -3,7 +3,7 @@
 //	n, err := node.New(redis, node.Config{}) // one for all that the process holds
 //	defer n.Close(ctx)
 //
-//	locks := qlock.New(n, nil)
+//	locks := qlock.New(n, qlock.Config{})
 //	lock, err := locks.Lock(ctx, "invoice:42", nil) // waits in line
 //	defer lock.Release(ctx)
 //

@@ -42,7 +42,7 @@ func ExampleLockOptions_conflict() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	outer := &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute}
 	err = locks.Do(ctx, "stock", outer, func(ctx context.Context) error {

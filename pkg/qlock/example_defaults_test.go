@@ -42,7 +42,7 @@ func ExampleConfig_defaults() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, &qlock.Config{Defaults: defaults})
+	locks := qlock.New(n, qlock.Config{Defaults: defaults})
 
 	for name, opts := range map[string]*qlock.LockOptions{
 		"by the defaults": nil,
@@ -65,7 +65,7 @@ func ExampleConfig_defaults() {
 	}
 
 	// Every call refuses defaults that no call could have, and so does Check of the node.
-	_, err = qlock.New(n, &qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}}).TryLock(ctx, "door", nil)
+	_, err = qlock.New(n, qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}}).TryLock(ctx, "door", nil)
 	var refused *berth.ConfigError
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Field, refused.Problem)

@@ -24,7 +24,7 @@ func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
 	if err := token.UnmarshalText(message); err != nil {
 		return err
 	}
-	lock, err := qlock.New(n, nil).Resume(ctx, token)
+	lock, err := qlock.New(n, qlock.Config{}).Resume(ctx, token)
 	if err != nil {
 		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
 	}
@@ -51,7 +51,7 @@ func ExampleLock_Detach() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	lock, err := locks.Lock(ctx, "export:7", nil)
 	if err != nil {

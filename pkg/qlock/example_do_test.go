@@ -42,7 +42,7 @@ func ExampleLocks_Do() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	err = locks.Do(ctx, "report", nil, func(ctx context.Context) error { return export(ctx, time.Millisecond) })
 	fmt.Println(err)

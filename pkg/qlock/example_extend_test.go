@@ -34,7 +34,7 @@ func ExampleLock_Extend() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute})
 	if err != nil {

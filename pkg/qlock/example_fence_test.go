@@ -42,7 +42,7 @@ func ExampleLock_Fence() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	var shared books
 	old, err := locks.Lock(ctx, "books", &qlock.LockOptions{NoRenew: true, Lease: 3 * time.Second})

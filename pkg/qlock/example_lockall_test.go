@@ -48,7 +48,7 @@ func ExampleLocks_LockAll() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	set, err := locks.LockAll(ctx, []string{"account:ben", "account:anna"}, nil)
 	if err != nil {

@@ -45,7 +45,7 @@ func ExampleNew_observer() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, &qlock.Config{Lease: time.Minute})
+	locks := qlock.New(n, qlock.Config{Lease: time.Minute})
 
 	fmt.Println(order(ctx, locks, map[string]any{"request": 4711}))
 	// Output:

@@ -75,7 +75,7 @@ func ExampleOperator() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 	reader, err := inspect.New(redis, inspect.Config{})
 	if err != nil {
 		panic(err)

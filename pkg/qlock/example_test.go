@@ -34,7 +34,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	lock, err := locks.Lock(ctx, "invoice:42", nil)
 	if err != nil {

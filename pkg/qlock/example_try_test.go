@@ -40,7 +40,7 @@ func ExampleLocks_TryLock() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 
 	running, err := locks.TryLock(ctx, "nightly", nil)
 	if err != nil {

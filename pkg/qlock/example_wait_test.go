@@ -44,7 +44,7 @@ func ExampleLocks_Lock_wait() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	locks := qlock.New(n, nil)
+	locks := qlock.New(n, qlock.Config{})
 	if _, err := locks.Lock(ctx, "door", nil); err != nil {
 		panic(err)
 	}

@@ -41,22 +41,19 @@ type Locks struct {
 	defaults LockOptions   // Config.Defaults, complete
 }
 
-// New returns the locks of a node. A nil cfg is the zero Config. New does no I/O and always returns Locks: each call returns what
+// New returns the locks of a node. New does no I/O and always returns Locks: each call returns what
 // is wrong with the arguments of New, as a *berth.ConfigError, and so does Check of the node.
-func New(n *node.Node, cfg *Config) *Locks {
+func New(n *node.Node, cfg Config) *Locks {
 	l := &Locks{}
 	l.p, l.bad = line.Use(n, func(p *line.Process) error {
 		p.Add(&kind)
-		return l.complete(&p.Settings, cfg)
+		return l.complete(&p.Settings, &cfg)
 	})
 	return l
 }
 
 // complete takes the settings of the node and of cfg.
 func (l *Locks) complete(s *settings.Common, cfg *Config) (err error) {
-	if cfg == nil {
-		cfg = &Config{}
-	}
 	l.lease = cmp.Or(cfg.Lease, min(defaultLease, s.Lease))
 	l.wait, l.warn = min(l.lease, s.Lease), cfg.WarnHeldLongerThan
 	if err := settings.WaitLease(l.lease); err != nil {

@@ -82,7 +82,7 @@ func (w *world) with(defaults qlock.LockOptions, cfg ...node.Config) *proc {
 	n.Node, err = node.New(n.Redis, c)
 	require.NoError(w.T, err)
 	n.Closes(n.Close)
-	n.Locks = qlock.New(n.Node, &qlock.Config{Lease: c.Lease, Defaults: defaults})
+	n.Locks = qlock.New(n.Node, qlock.Config{Lease: c.Lease, Defaults: defaults})
 	return n
 }
 

@@ -103,7 +103,7 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		n.connect()
 		all, _ := calls(n.Locks)
 		cannot := func(field string, cfg qlock.Config) {
-			requireInvalid(t, field, testkit.Second(qlock.New(n.Node, &cfg).Lock(ctx, door, nil)), cfg)
+			requireInvalid(t, field, testkit.Second(qlock.New(n.Node, cfg).Lock(ctx, door, nil)), cfg)
 		}
 		for _, bad := range badOptions {
 			for call, do := range all {
@@ -171,8 +171,8 @@ func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
 		held := n.take(nil).Context()
 		synctest.Wait() // until its scripts are loaded
 		n.Reset()
-		bad := qlock.New(n.Node, &qlock.Config{Defaults: qlock.LockOptions{MaxWait: -1}})
-		for field, locks := range map[string]*qlock.Locks{"Defaults.MaxWait": bad, "node": qlock.New(nil, nil)} {
+		bad := qlock.New(n.Node, qlock.Config{Defaults: qlock.LockOptions{MaxWait: -1}})
+		for field, locks := range map[string]*qlock.Locks{"Defaults.MaxWait": bad, "node": qlock.New(nil, qlock.Config{})} {
 			all, _ := calls(locks)
 			for call, do := range all {
 				requireInvalid(t, field, do(held, door, nil), call)
@@ -226,7 +226,7 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		of, err := node.New(w.Redis, node.Config{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, of.Close(ctx)) }()
-		l := w.got(qlock.New(of, nil).Lock(ctx, door, nil))
+		l := w.got(qlock.New(of, qlock.Config{}).Lock(ctx, door, nil))
 		w.requireLeft(5*time.Second, l)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err(), "it renews, and has no maximum")
@@ -433,7 +433,7 @@ func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWaitAndRefusesWhatOnlyAWait
 // In virtual time, so that nothing allocates beside it.
 func TestCompletingOptionsAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		locks := qlock.New(berthtest.Node(t), &qlock.Config{
+		locks := qlock.New(berthtest.Node(t), qlock.Config{
 			Defaults: qlock.LockOptions{MaxWait: time.Second, Meta: map[string]string{"k": "v"}},
 		})
 		synctest.Wait()

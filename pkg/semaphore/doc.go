@@ -4,7 +4,7 @@
 //	n, err := node.New(redis, node.Config{}) // one for all that the process holds
 //	defer n.Close(ctx)
 //
-//	gpu := semaphore.New(n, "gpu", 4, nil)
+//	gpu := semaphore.New(n, "gpu", 4, semaphore.Config{})
 //	permit, err := gpu.Acquire(ctx, nil) // waits in line
 //	defer permit.Release(ctx)
 //

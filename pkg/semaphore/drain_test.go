@@ -54,7 +54,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 			require.NotErrorIs(t, err, berth.ErrBusy, call)
 		}
 		require.Empty(t, n.Scripts())
-		require.Equal(t, "drain l:worker*", n.Told(observe.Draining)[0].Detail)
+		require.Equal(t, `drain label "worker*"`, n.Told(observe.Draining)[0].Detail)
 		require.Equal(t, 1, w.stats().Waiting, "its wait has left the line")
 		require.NoError(t, p.Err(), "what it holds goes on")
 		release(t, p)
@@ -64,7 +64,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		w.Advance(heard)
 		q := w.got(n.Resume(ctx, token))
 		release(t, q)
-		require.Equal(t, "stop l:worker*", n.Told(observe.Draining)[1].Detail)
+		require.Equal(t, `stop label "worker*"`, n.Told(observe.Draining)[1].Detail)
 	})
 }
 
@@ -260,6 +260,7 @@ func TestADrainEndsByItselfWithWhatIsLeft(t *testing.T) {
 		left := 0
 		got, err := w.node().Operator().Drain(ctx, workers, &berth.DrainOptions{For: 20 * time.Second, Each: func(d berth.Drained) { left = d.Left }})
 		require.ErrorContains(t, err, "the drain has ended by itself after 20s, with 1 holds and waits left")
+		require.ErrorIs(t, err, berth.ErrAbsent)
 		require.Equal(t, []int{1, 1}, []int{got.Left, left})
 		require.Equal(t, p.ID(), got.Some[0].Claim)
 		w.Advance(time.Second)
@@ -456,9 +457,9 @@ func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 			at := w.Now()
 			require.NoError(t, change(w))
 			got := <-done
-			var stale *berth.StaleError
+			var stale *berth.OvertakenError
 			require.ErrorAs(t, got.err, &stale)
-			require.Equal(t, berth.StaleError{Changed: changed}, *stale)
+			require.Equal(t, berth.OvertakenError{Changed: changed}, *stale)
 			require.Equal(t, "berth: changed by another call meanwhile: "+changed, stale.Error())
 			require.Equal(t, berth.Drained{Asked: 1, Left: 1, Some: got.Some}, got.Drained)
 			require.LessOrEqual(t, got.at, at+2*time.Second+100*ms)
@@ -475,7 +476,7 @@ func TestADrainLooksWhetherItGoesOnBeforeItEndsTheRest(t *testing.T) {
 		done := w.drain(context.Background(), 2500*ms)
 		w.Advance(2200 * ms)
 		require.NoError(t, w.node().Operator().StopDrain(context.Background(), workers))
-		require.ErrorIs(t, (<-done).err, berth.ErrStale)
+		require.ErrorIs(t, (<-done).err, berth.ErrOvertaken)
 		w.Advance(lease)
 		require.NoError(t, p.Err())
 	})

@@ -22,7 +22,7 @@ func deploy(ctx context.Context, redis rueidis.Client, policy semaphore.Capacity
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	gpu := semaphore.New(n, "gpu", capacity, &semaphore.Config{CapacityPolicy: policy})
+	gpu := semaphore.New(n, "gpu", capacity, semaphore.Config{CapacityPolicy: policy})
 	_, err = gpu.TryAcquire(ctx, nil)
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {

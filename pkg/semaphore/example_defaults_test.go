@@ -41,7 +41,7 @@ func ExampleConfig_defaults() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	memory := semaphore.New(n, "memory", 64, &semaphore.Config{
+	memory := semaphore.New(n, "memory", 64, semaphore.Config{
 		Defaults: semaphore.AcquireOptions{Weight: 8, Lease: 30 * time.Second, MaxWait: time.Minute},
 	})
 	report(ctx, memory, nil)

@@ -23,7 +23,7 @@ func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
 	if err := token.UnmarshalText(message); err != nil {
 		return err
 	}
-	permit, err := semaphore.New(n, "licences", 1, nil).Resume(ctx, token)
+	permit, err := semaphore.New(n, "licences", 1, semaphore.Config{}).Resume(ctx, token)
 	if err != nil {
 		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
 	}
@@ -50,7 +50,7 @@ func ExamplePermit_Detach() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	licences := semaphore.New(n, "licences", 1, nil)
+	licences := semaphore.New(n, "licences", 1, semaphore.Config{})
 	permit, err := licences.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

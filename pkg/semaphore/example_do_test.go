@@ -42,7 +42,7 @@ func ExampleSemaphore_Do() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	videos := semaphore.New(n, "videos", 2, nil)
+	videos := semaphore.New(n, "videos", 2, semaphore.Config{})
 
 	err = videos.Do(ctx, nil, func(ctx context.Context) error { return convert(ctx, time.Millisecond) })
 	fmt.Println(err)

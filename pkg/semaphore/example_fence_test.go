@@ -44,7 +44,7 @@ func ExamplePermit_Fence() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	books := semaphore.New(n, "books", 1, nil)
+	books := semaphore.New(n, "books", 1, semaphore.Config{})
 
 	var shared ledger
 	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 3 * time.Second})

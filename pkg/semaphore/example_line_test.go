@@ -50,7 +50,7 @@ func ExampleSemaphore_Acquire_line() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	ferry := semaphore.New(n, "ferry", 1, nil)
+	ferry := semaphore.New(n, "ferry", 1, semaphore.Config{})
 	permit, err := ferry.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

@@ -37,7 +37,7 @@ func ExampleNew_observer() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	gpu := semaphore.New(n, "gpu", 1, nil)
+	gpu := semaphore.New(n, "gpu", 1, semaphore.Config{})
 	opts := &semaphore.AcquireOptions{Attrs: map[string]any{"request": 4711}}
 	err = gpu.Do(ctx, opts, func(ctx context.Context) error {
 		return gpu.TryDo(ctx, opts, func(context.Context) error { return nil })

@@ -64,7 +64,7 @@ func ExampleOperator() {
 		name, owner, job string
 		weight           int
 	}{{"cpu", "ann", "41", 1}, {"gpu", "bob", "42", 3}} {
-		permit, err := semaphore.New(n, claim.name, 4, nil).Acquire(berth.WithOwner(ctx, claim.owner), &semaphore.AcquireOptions{
+		permit, err := semaphore.New(n, claim.name, 4, semaphore.Config{}).Acquire(berth.WithOwner(ctx, claim.owner), &semaphore.AcquireOptions{
 			Weight: claim.weight, Meta: map[string]string{"job": claim.job},
 		})
 		if err != nil {

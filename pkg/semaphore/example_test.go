@@ -34,7 +34,7 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	gpu := semaphore.New(n, "gpu", 4, nil)
+	gpu := semaphore.New(n, "gpu", 4, semaphore.Config{})
 	permit, err := gpu.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

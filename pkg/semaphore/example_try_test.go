@@ -46,7 +46,7 @@ func ExampleSemaphore_TryAcquire() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	memory := semaphore.New(n, "memory", 64, nil) // GB
+	memory := semaphore.New(n, "memory", 64, semaphore.Config{}) // GB
 	for _, gigabytes := range []int{40, 16, 16, 100} {
 		reserve(ctx, memory, gigabytes)
 	}

@@ -45,7 +45,7 @@ func ExampleSemaphore_Acquire_wait() {
 		panic(err)
 	}
 	defer func() { _ = n.Close(ctx) }()
-	printer := semaphore.New(n, "printer", 1, nil)
+	printer := semaphore.New(n, "printer", 1, semaphore.Config{})
 	if _, err := printer.Acquire(ctx, nil); err != nil {
 		panic(err)
 	}

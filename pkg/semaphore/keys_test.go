@@ -125,7 +125,7 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		ops := semaphore.NewOperator(n.Node)
 		n.Reset()
 		made := func(cfg semaphore.Config) error {
-			return testkit.Second(semaphore.New(n.Node, gpu, 1, &cfg).Acquire(ctx, nil))
+			return testkit.Second(semaphore.New(n.Node, gpu, 1, cfg).Acquire(ctx, nil))
 		}
 		refuse := func(field string, err error) {
 			t.Helper()
@@ -213,7 +213,7 @@ func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
 		n.Reset()
 		f := func(context.Context) error { return errMine }
 		bad := n.gpu(0)
-		for field, s := range map[string]*semaphore.Semaphore{"capacity": bad, "node": semaphore.New(nil, gpu, 1, nil)} {
+		for field, s := range map[string]*semaphore.Semaphore{"capacity": bad, "node": semaphore.New(nil, gpu, 1, semaphore.Config{})} {
 			for call, err := range map[string]error{
 				"Acquire":    testkit.Second(s.Acquire(held, nil)),
 				"TryAcquire": testkit.Second(s.TryAcquire(held, nil)),

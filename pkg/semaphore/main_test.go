@@ -116,11 +116,11 @@ func refuse(command, answer string) func(link.Command) link.Fate {
 
 // gpu is the semaphore of these tests.
 func (n *proc) gpu(capacity int) *semaphore.Semaphore {
-	return semaphore.New(n.Node, gpu, capacity, &n.cfg)
+	return semaphore.New(n.Node, gpu, capacity, n.cfg)
 }
 
 // on is another semaphore, for one.
-func (n *proc) on(name string) *semaphore.Semaphore { return semaphore.New(n.Node, name, 1, &n.cfg) }
+func (n *proc) on(name string) *semaphore.Semaphore { return semaphore.New(n.Node, name, 1, n.cfg) }
 
 // resize sets the capacity.
 func (n *proc) resize(capacity int) error {

@@ -29,7 +29,7 @@ func NewOperator(n *node.Node) *Operator {
 //
 // Resize returns berth.ErrInvalidConfig for a bad name or capacity; berth.ErrAbsent if no
 // capacity is stored, because nobody has used the semaphore or the server has forgotten
-// it; berth.ErrStale if another call has resized it since this one began; berth.ErrIncompatible; or the server's error.
+// it; berth.ErrOvertaken if another call has resized it since this one began; berth.ErrIncompatible; or the server's error.
 func (o *Operator) Resize(ctx context.Context, name string, capacity int, opts *ResizeOptions) error {
 	if o.bad != nil {
 		return o.bad

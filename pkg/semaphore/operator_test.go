@@ -151,7 +151,7 @@ func TestAResizeOfAThinNameToWhatItIsIsKnown(t *testing.T) {
 			}
 			return link.Pass
 		})
-		require.ErrorIs(t, old.resize(5), berth.ErrStale)
+		require.ErrorIs(t, old.resize(5), berth.ErrOvertaken)
 		w.refused(func() scriptkit.Reply { return w.Call("semaphore_resize", late...) }, "capacity 1, before 1")
 		require.NoError(t, p.Err())
 		require.Equal(t, 1, w.stats().Capacity)
@@ -208,10 +208,10 @@ func TestAResizeThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 			return link.Pass
 		})
 		err := n.resize(5)
-		require.ErrorIs(t, err, berth.ErrStale)
-		var stale *berth.StaleError
+		require.ErrorIs(t, err, berth.ErrOvertaken)
+		var stale *berth.OvertakenError
 		require.ErrorAs(t, err, &stale)
-		require.Equal(t, berth.StaleError{Name: gpu, Changed: "capacity 4, before 3"}, *stale)
+		require.Equal(t, berth.OvertakenError{Name: gpu, Changed: "capacity 4, before 3"}, *stale)
 		require.EqualError(t, err, `berth: "gpu": changed by another call meanwhile: capacity 4, before 3`)
 		require.Equal(t, after, w.Dump(), "it has written nothing")
 		require.Len(t, n.Told(observe.Resized), 1)

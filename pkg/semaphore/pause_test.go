@@ -95,9 +95,9 @@ func TestAPauseThatAnotherHasOvertakenSaysSo(t *testing.T) {
 			}
 			return link.Pass
 		})
-		var stale *berth.StaleError
+		var stale *berth.OvertakenError
 		require.ErrorAs(w.T, a.Operator().Unpause(context.Background(), keyspace.Sem, gpu), &stale)
-		require.Equal(w.T, berth.StaleError{Name: gpu, Changed: "paused: migration"}, *stale)
+		require.Equal(w.T, berth.OvertakenError{Name: gpu, Changed: "paused: migration"}, *stale)
 	})
 }
 
@@ -354,7 +354,7 @@ func TestAPauseOfAllNamesThatWasOvertakenPausesNoMore(t *testing.T) {
 			require.NotZero(t, w.Field("pause"))
 			go func() { second <- over(other.Operator()) }()
 			w.Advance(6 * time.Second)
-			var stale *berth.StaleError
+			var stale *berth.OvertakenError
 			require.ErrorAs(t, <-first, &stale)
 			require.Equal(t, name, stale.Changed)
 			require.NoError(t, held.Release(context.Background()))

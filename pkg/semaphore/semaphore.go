@@ -35,26 +35,23 @@ type Semaphore struct {
 	differs *sync.Map
 }
 
-// New returns the semaphore of a name on a node, with a capacity of at least 1. A nil cfg is the zero Config. The same
+// New returns the semaphore of a name on a node, with a capacity of at least 1. The same
 // name is the same semaphore in every process. New does no I/O and always returns a Semaphore: each call returns what is wrong with
 // the arguments of New, as a *berth.ConfigError, and, but for a bad name, so does Check of the node.
-func New(n *node.Node, name string, capacity int, cfg *Config) *Semaphore {
+func New(n *node.Node, name string, capacity int, cfg Config) *Semaphore {
 	s := &Semaphore{name: name, capacity: capacity, calm: []string{state.Calm(capacity)}}
 	s.p, s.bad = line.UseName(n, name, func(p *line.Process) error {
 		s.p = p
 		own := kind
 		own.Of = new(sync.Map)
 		s.differs = p.Add(&own).Of.(*sync.Map)
-		return s.complete(cfg)
+		return s.complete(&cfg)
 	})
 	return s
 }
 
 // complete looks at the arguments, and takes the settings of cfg.
 func (s *Semaphore) complete(cfg *Config) error {
-	if cfg == nil {
-		cfg = &Config{}
-	}
 	if err := checkCapacity(s.capacity); err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func TestDrainOfALabel(t *testing.T) {
 	s := acting(t)
 	var locks []*qlock.Locks
 	for range 2 {
-		locks = append(locks, qlock.New(s.node("old release"), nil))
+		locks = append(locks, qlock.New(s.node("old release"), qlock.Config{}))
 	}
 	held, err := locks[0].Lock(s.Within(patience), "night", nil)
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ func newCrowd(t *testing.T) *crowd {
 	for range 32 {
 		all.Go(func() {
 			for i := range next {
-				if _, err := semaphore.New(holds, fmt.Sprintf("name-%05d", i), 1, nil).Acquire(c.Within(patience), nil); err != nil {
+				if _, err := semaphore.New(holds, fmt.Sprintf("name-%05d", i), 1, semaphore.Config{}).Acquire(c.Within(patience), nil); err != nil {
 					t.Errorf("holding name %d: %v", i, err)
 				}
 			}
@@ -56,7 +56,7 @@ func newCrowd(t *testing.T) *crowd {
 	ctx, cancel := context.WithCancel(context.Background())
 	for i := range contended {
 		for range 1 + i%3 {
-			sem := semaphore.New(waits, fmt.Sprintf("name-%05d", i), 1, nil)
+			sem := semaphore.New(waits, fmt.Sprintf("name-%05d", i), 1, semaphore.Config{})
 			all.Go(func() { _, _ = sem.Acquire(ctx, nil) }) // until the test ends
 		}
 	}

@@ -110,7 +110,7 @@ func (s *stage) node(label string) *node.Node {
 
 func (s *stage) pool(label, name string) *allocator.Pool[string] {
 	s.Helper()
-	return allocator.New(s.node(label), name, allocator.PoolConfig[string]{})
+	return allocator.New(s.node(label), name, allocator.Config[string]{})
 }
 
 // permit is an acquire on its way.
@@ -118,7 +118,7 @@ type permit = testkit.Call[*semaphore.Permit]
 
 // acquire begins one, for an owner.
 func (s *stage) acquire(n *node.Node, name string, capacity int, owner string) *permit {
-	sem := semaphore.New(n, name, capacity, nil)
+	sem := semaphore.New(n, name, capacity, semaphore.Config{})
 	ctx := berth.WithOwner(s.Within(patience), owner)
 	return testkit.Begin(ctx, func(ctx context.Context) (*semaphore.Permit, error) { return sem.Acquire(ctx, nil) })
 }

@@ -15,7 +15,7 @@ import (
 )
 
 type (
-	poolConfig = allocator.PoolConfig[string]
+	poolConfig = allocator.Config[string]
 	allocation = allocator.Allocation[string]
 )
 
@@ -109,7 +109,7 @@ func poolSource(w *world) {
 	w.has(pools[1], "a", "b")
 	// Not Clear: it is a replace, as each refresh is, and the newer one supersedes.
 	var err error
-	for again := true; again; again = errors.Is(err, berth.ErrStale) { // a refresh has begun since the call did: it is still wanted
+	for again := true; again; again = errors.Is(err, berth.ErrOvertaken) { // a refresh has begun since the call did: it is still wanted
 		_, err = pools[0].Remove(w.Within(patience), []string{"a", "b"})
 	}
 	require.NoError(w, err)

@@ -142,7 +142,7 @@ func (w *world) mortal(conn rueidis.Client) locks {
 	w.Helper()
 	n, err := node.New(conn, node.Config{Namespace: w.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(w, err)
-	return locks{qlock.New(n, nil), n}
+	return locks{qlock.New(n, qlock.Config{}), n}
 }
 
 // lockForgottenSwarm has the server lose the record of the swarm, in a Cluster with all

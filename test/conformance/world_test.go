@@ -72,7 +72,7 @@ func (w *world) locks() (two [2]locks) {
 	w.Helper()
 	for i := range two {
 		n := w.node(i)
-		two[i] = locks{qlock.New(n, &qlock.Config{Lease: w.cfg.Lease}), n}
+		two[i] = locks{qlock.New(n, qlock.Config{Lease: w.cfg.Lease}), n}
 	}
 	return two
 }
@@ -87,7 +87,7 @@ func (w *world) sem(name string, capacity int) (two [2]sem) {
 	w.Helper()
 	for i := range two {
 		n := w.node(i)
-		two[i] = sem{semaphore.New(n, name, capacity, nil), n}
+		two[i] = sem{semaphore.New(n, name, capacity, semaphore.Config{}), n}
 	}
 	return two
 }
@@ -99,7 +99,7 @@ type pool struct {
 }
 
 // pools are a pool as two processes see it. In the end it must be whole.
-func (w *world) pools(name string, cfg allocator.PoolConfig[string]) (two [2]*pool) {
+func (w *world) pools(name string, cfg allocator.Config[string]) (two [2]*pool) {
 	w.Helper()
 	for i := range two {
 		n := w.node(i)

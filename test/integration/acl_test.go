@@ -258,14 +258,14 @@ func (s *smallest) ofPools() {
 	})
 	s.Await("the pool is emptied, beside the first round of the source", func() bool {
 		_, err := there.Clear(s.ctx)
-		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
+		require.True(s, err == nil || errors.Is(err, berth.ErrOvertaken), err)
 		return err == nil
 	})
 	must(sourced.Refresh(s.ctx))
 	a := s.allocate(sourced, &allocator.AllocateOptions{Bind: "customer"}) // by the source
 	s.Await("more is added, behind what the source has filled in", func() bool {
 		_, err := there.Add(s.ctx, []string{"b", "c"}, &allocator.AddOptions{Expiry: time.Hour})
-		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
+		require.True(s, err == nil || errors.Is(err, berth.ErrOvertaken), err)
 		return err == nil
 	})
 	require.NoError(s, a.Swap(s.ctx))
@@ -285,7 +285,7 @@ func (s *smallest) ofPools() {
 	s.release(a)
 	s.Await("all is replaced, beside a round of the source", func() bool {
 		_, err := there.Replace(s.ctx, []string{"a", "b"}, nil)
-		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
+		require.True(s, err == nil || errors.Is(err, berth.ErrOvertaken), err)
 		return err == nil
 	})
 	must(sourced.Refresh(s.ctx))

@@ -304,7 +304,7 @@ type holdServant struct {
 func newHoldServant(n *node.Node, s spec) *holdServant {
 	c := &holdServant{locker: &locker{Node: n}, holds: map[string]berth.Hold{}}
 	if s.Locks {
-		c.Locks = qlock.New(n, &qlock.Config{Lease: s.Lease})
+		c.Locks = qlock.New(n, qlock.Config{Lease: s.Lease})
 	} else if s.Pools {
 		c.pools = map[string]*pool{}
 	}
@@ -329,7 +329,7 @@ func (c *holdServant) take(ctx context.Context, o order) (h berth.Hold, err erro
 	case c.pools != nil:
 		h, err = c.pool(o).Allocate(ctx, &allocator.AllocateOptions{Lease: o.Lease, NoRenew: o.NoRenew})
 	default:
-		s := semaphore.New(c.Node, o.Name, o.Capacity, nil)
+		s := semaphore.New(c.Node, o.Name, o.Capacity, semaphore.Config{})
 		h, err = s.Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease, NoRenew: o.NoRenew})
 	}
 	return h, err

@@ -152,7 +152,7 @@ func TestCompletionRunsNoName(t *testing.T) {
 		n, err := node.New(w.admin, node.Config{Namespace: alone(i)})
 		require.NoError(w, err)
 		w.closed(n.Close)
-		_, err = qlock.New(n, nil).Lock(w.Within(patience), name, lasts)
+		_, err = qlock.New(n, qlock.Config{}).Lock(w.Within(patience), name, lasts)
 		require.NoError(w, err)
 	}
 	for name := range shells {

@@ -59,7 +59,7 @@ func (m *mixer) note(text string) {
 // check keeps the first error. One that says that the hold has ended is none: the
 // lease may have been too short for the machine.
 func (m *mixer) check(err error) {
-	if err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrAbsent) && !errors.Is(err, berth.ErrStale) {
+	if err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrAbsent) && !errors.Is(err, berth.ErrOvertaken) {
 		m.err = cmp.Or(m.err, err)
 	}
 }

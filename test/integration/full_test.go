@@ -226,12 +226,12 @@ var ofOne = map[keyspace.Kind]things{
 	keyspace.Sem: {
 		"holds of several names go on": func(f *house) func() {
 			return f.beats(composed.FatRenew, 2, func(name string, capacity int) (berth.Hold, error) {
-				return asHold(semaphore.New(f.here.Node, name, capacity, nil).Acquire(f.Within(patience), nil))
+				return asHold(semaphore.New(f.here.Node, name, capacity, semaphore.Config{}).Acquire(f.Within(patience), nil))
 			})
 		},
 		"holds of one name go on": func(f *house) func() {
 			return f.beats(nil, 8, func(_ string, capacity int) (berth.Hold, error) {
-				return asHold(semaphore.New(f.here.Node, "together", capacity, nil).Acquire(f.Within(patience), nil))
+				return asHold(semaphore.New(f.here.Node, "together", capacity, semaphore.Config{}).Acquire(f.Within(patience), nil))
 			})
 		},
 		"a resize grants": func(f *house) func() {

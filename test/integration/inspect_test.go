@@ -111,7 +111,7 @@ func everything(ctx context.Context, t testing.TB, look *inspect.Reader) (names,
 		}
 		return page.Next
 	})
-	found, err := look.Cycles(ctx, inspect.CycleOptions{Within: patience})
+	found, err := look.Cycles(ctx, &inspect.CycleOptions{Within: patience})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
 	return len(seenNames), len(seenClaims)
@@ -254,7 +254,7 @@ func TestACycleOverServersOfACluster(t *testing.T) {
 	look := w.inspector(d.Client(t))
 	var cycles []inspect.Cycle
 	w.Await("the registry knows the names", func() bool {
-		found, err := look.Cycles(ctx, inspect.CycleOptions{Within: patience})
+		found, err := look.Cycles(ctx, &inspect.CycleOptions{Within: patience})
 		require.NoError(t, err)
 		require.Empty(t, found.Problems)
 		cycles = found.Cycles

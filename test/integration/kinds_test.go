@@ -90,7 +90,7 @@ func userOf(n *node.Node, kind keyspace.Kind, name string, capacity int, lease t
 	u := &user{Node: n}
 	switch kind {
 	case keyspace.Lock:
-		l := &locker{n, qlock.New(n, &qlock.Config{Lease: lease})}
+		l := &locker{n, qlock.New(n, qlock.Config{Lease: lease})}
 		opts := func(o terms) *qlock.LockOptions {
 			return &qlock.LockOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority}
 		}
@@ -108,7 +108,7 @@ func userOf(n *node.Node, kind keyspace.Kind, name string, capacity int, lease t
 		u.try = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(p.TryAllocate(ctx, opts(o))) }
 		u.resume = func(ctx context.Context, token berth.Token) (berth.Hold, error) { return asHold(p.Resume(ctx, token)) }
 	default:
-		s := semaphore.New(n, name, capacity, nil)
+		s := semaphore.New(n, name, capacity, semaphore.Config{})
 		opts := func(o terms) *semaphore.AcquireOptions {
 			return &semaphore.AcquireOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority}
 		}
@@ -253,7 +253,7 @@ func (w *world) lockerOn(redis rueidis.Client, cfg node.Config) *locker {
 	w.Helper()
 	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
 	n := w.nodeOn(redis, cfg)
-	return &locker{n, qlock.New(n, &qlock.Config{Lease: cfg.Lease})}
+	return &locker{n, qlock.New(n, qlock.Config{Lease: cfg.Lease})}
 }
 
 // lockFor takes the door for an owner, and fails the test if that takes too long.
@@ -268,7 +268,7 @@ func (w *world) lockFor(c *locker, owner string, opts *qlock.LockOptions) *qlock
 const proxies = "proxies"
 
 type (
-	poolConfig = allocator.PoolConfig[string]
+	poolConfig = allocator.Config[string]
 	allocation = allocator.Allocation[string]
 )
 

@@ -61,7 +61,7 @@ func (w *twoShards) on(cfg node.Config) (*node.Node, *qlock.Locks, *allocator.Po
 	// rueidis waits for a connection as long as that may take, whatever the context of a call is.
 	n, err := node.New(w.d.Client(w, func(o *rueidis.ClientOption) { o.Dialer.Timeout = cfg.CallTimeout }), cfg)
 	require.NoError(w, err)
-	return n, qlock.New(n, &qlock.Config{Lease: cfg.Lease}), allocator.New(n, w.pool, allocator.PoolConfig[string]{})
+	return n, qlock.New(n, qlock.Config{Lease: cfg.Lease}), allocator.New(n, w.pool, allocator.Config[string]{})
 }
 
 // One node has locks, and a pool whose shard stands still, of which it holds much and asks for more than may be under way at a

@@ -93,7 +93,7 @@ func (w *world) closed(by func(context.Context) error) {
 
 // sem is a semaphore of a node.
 func (w *world) sem(n *node.Node, name string, capacity int) *semaphore.Semaphore {
-	return semaphore.New(n, name, capacity, nil)
+	return semaphore.New(n, name, capacity, semaphore.Config{})
 }
 
 // take acquires, and fails the test if that takes too long.

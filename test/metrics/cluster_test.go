@@ -36,7 +36,7 @@ func TestTheExporterOfACluster(t *testing.T) {
 	users()
 	n, err := node.New(d.Client(t), node.Config{Lease: time.Hour})
 	require.NoError(t, err)
-	locks := qlock.New(n, &qlock.Config{Lease: time.Hour})
+	locks := qlock.New(n, qlock.Config{Lease: time.Hour})
 	t.Cleanup(func() { closes(n) })
 	for i := range names {
 		_, err := locks.Lock(t.Context(), fmt.Sprintf("order:%d", i), nil)

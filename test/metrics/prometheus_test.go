@@ -58,7 +58,7 @@ func scraping(t *testing.T) *prom {
 	path := program(t, "prometheus")
 	server := harness.Start(t)
 	registry := prometheus.NewRegistry()
-	observer, err := berthprom.New(registry, measure.Options{NameClass: measure.Collapse})
+	observer, err := berthprom.New(registry, measure.Config{NameClass: measure.Collapse})
 	require.NoError(t, err)
 	application := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(application.Close)
@@ -121,9 +121,9 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	n, err := node.New(redis, node.Config{Lease: 3 * time.Second, Observer: observer}) // heartbeats come soon
 	require.NoError(t, err)
 	const long = time.Minute // and what is to last is not lost by a pause of the machine
-	locks := qlock.New(n, &qlock.Config{Lease: long})
-	pool := allocator.New(n, "proxies", allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: long}})
-	job, sem := once.New(n, "digest", once.Config{Every: 24 * time.Hour}), semaphore.New(n, "gpu:42", 1, nil)
+	locks := qlock.New(n, qlock.Config{Lease: long})
+	pool := allocator.New(n, "proxies", allocator.Config[string]{Defaults: allocator.AllocateOptions{Lease: long}})
+	job, sem := once.New(n, "digest", once.Config{Every: 24 * time.Hour}), semaphore.New(n, "gpu:42", 1, semaphore.Config{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	t.Cleanup(func() {

@@ -272,15 +272,15 @@ func seldom(w *world, a, b *process) {
 		w.ok(err)
 		w.pass(time.Minute)
 	}
-	thin := semaphore.New(a.Node, "thin", 1, nil)
+	thin := semaphore.New(a.Node, "thin", 1, semaphore.Config{})
 	for range 2 {
 		permit, lock := take(w)(thin.TryAcquire(bg, nil)), take(w)(a.locks.TryLock(bg, "thin", nil))
 		w.pass(lease)
 		giveBack(w, permit, lock)
 	}
 	for range 2 { // the second time they are plain from the start, and so have their heartbeats together
-		one := take(w)(semaphore.New(a.Node, "one of two", 2, nil).TryAcquire(bg, nil))
-		other := take(w)(semaphore.New(a.Node, "other of two", 2, nil).TryAcquire(bg, nil))
+		one := take(w)(semaphore.New(a.Node, "one of two", 2, semaphore.Config{}).TryAcquire(bg, nil))
+		other := take(w)(semaphore.New(a.Node, "other of two", 2, semaphore.Config{}).TryAcquire(bg, nil))
 		w.pass(lease)
 		giveBack(w, one, other)
 	}
@@ -322,7 +322,7 @@ func seldom(w *world, a, b *process) {
 	w.ok(b.pools.Set(bg, name, "", allocator.Settings{MaxSharers: 2}))
 	all(w, b.pool.FreeInOrder(bg))
 	w.ok(of(b.pools.Inspect(bg, name)))
-	source := allocator.New(b.Node, "filled", allocator.PoolConfig[string]{
+	source := allocator.New(b.Node, "filled", allocator.Config[string]{
 		Source: func(context.Context) ([]string, error) { return []string{"r1", "r2"}, nil }, Shared: true,
 	})
 	w.ok(of(source.Refresh(bg)))

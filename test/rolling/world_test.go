@@ -134,8 +134,8 @@ func (w *world) process(release *scriptkit.Library) *process {
 	p.Node, err = node.New(redis, node.Config{Lease: lease, Observer: observe.Func(p.hears), Swarm: node.SwarmConfig{FlushEvery: -1}})
 	require.NoError(w, err)
 	w.closing = append(w.closing, func() { _ = p.Close(context.Background()) }) // of one that died nothing can be given back
-	p.sem, p.locks = semaphore.New(p.Node, name, capacity, nil), qlock.New(p.Node, &qlock.Config{Lease: lease})
-	p.pool, p.pools = allocator.New(p.Node, name, allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
+	p.sem, p.locks = semaphore.New(p.Node, name, capacity, semaphore.Config{}), qlock.New(p.Node, qlock.Config{Lease: lease})
+	p.pool, p.pools = allocator.New(p.Node, name, allocator.Config[string]{}), allocator.NewOperator(p.Node)
 	return p
 }
 

@@ -67,7 +67,7 @@ func (r *round) inspector() *inspector {
 	require.NoError(r, err)
 	i := &inspector{node: n, pool: map[string]*allocator.Pool[string]{}}
 	for _, p := range pools {
-		i.pool[p.Name] = allocator.New(n, p.Name, allocator.PoolConfig[string]{
+		i.pool[p.Name] = allocator.New(n, p.Name, allocator.Config[string]{
 			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
 		})
 	}
@@ -150,11 +150,11 @@ func (r *round) audit() []checker.Violation {
 		return true
 	}
 	for _, s := range sems {
-		permit, err := semaphore.New(i.node, s.Name, s.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
+		permit, err := semaphore.New(i.node, s.Name, s.Capacity, semaphore.Config{}).Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
 		takes(permit, err, "the semaphore %s has not its capacity of %d", s.Name, s.Capacity)
 	}
 	for _, l := range locks {
-		lock, err := qlock.New(i.node, &qlock.Config{Lease: leaseOfAudit}).Lock(ctx, l.Name, nil)
+		lock, err := qlock.New(i.node, qlock.Config{Lease: leaseOfAudit}).Lock(ctx, l.Name, nil)
 		takes(lock, err, "the lock %s cannot be had", l.Name)
 	}
 	for _, p := range pools {

@@ -96,7 +96,7 @@ func (s *scene) process(label string, cfg node.Config) *process {
 	p := s.Process()
 	n := testkit.Must(node.New(p.Redis, cfg)).In(s.T)
 	p.Closes(n.Close)
-	return &process{p, n, qlock.New(n, &qlock.Config{Lease: cfg.Lease})}
+	return &process{p, n, qlock.New(n, qlock.Config{Lease: cfg.Lease})}
 }
 
 // did is what a call returned that must succeed.
@@ -123,7 +123,7 @@ func (s *scene) semaphores() {
 	one, two := s.process("host-1/train", node.Config{}), s.process("host-2/train", node.Config{})
 	permit := func(p *process, name string, o semaphore.AcquireOptions) func(context.Context) (*semaphore.Permit, error) {
 		return func(ctx context.Context) (*semaphore.Permit, error) {
-			return semaphore.New(p.Node, name, 3, nil).Acquire(ctx, &o)
+			return semaphore.New(p.Node, name, 3, semaphore.Config{}).Acquire(ctx, &o)
 		}
 	}
 	did(s, "anna\x1b[2J", permit(one, "gpu", semaphore.AcquireOptions{Weight: 2, MaxHold: time.Hour, Meta: map[string]string{"job": "42"}}))
@@ -170,7 +170,7 @@ func (s *scene) locks() {
 func (s *scene) pools() {
 	one, two, ctx := s.process("host-1/crawl", node.Config{}), s.process("host-2/crawl", node.Config{}), context.Background()
 	pool := func(p *process, name string) *allocator.Pool[string] {
-		return allocator.New(p.Node, name, allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
+		return allocator.New(p.Node, name, allocator.Config[string]{Cooldown: 30 * time.Second})
 	}
 	add := func(p *allocator.Pool[string], o allocator.AddOptions, resources ...string) {
 		did(s, "", func(ctx context.Context) (allocator.Change, error) { return p.Add(ctx, resources, &o) })

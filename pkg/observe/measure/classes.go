@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// Other is the class of all names whose own class came after Options.MaxClasses others.
+	// Other is the class of all names whose own class came after Config.MaxClasses others.
 	Other = "other"
 
 	// remembered is for how many names it is known which series they belong to, a power of 2.
@@ -40,9 +40,9 @@ type remembrance struct {
 	series          *series
 }
 
-func (c *classes) init(opts Options, rows int) {
-	c.nameClass, c.rows, c.seed = opts.NameClass, rows, maphash.MakeSeed()
-	c.left, c.byClass = opts.MaxClasses, make(map[[2]string]*series)
+func (c *classes) init(cfg Config, rows int) {
+	c.nameClass, c.rows, c.seed = cfg.NameClass, rows, maphash.MakeSeed()
+	c.left, c.byClass = cfg.MaxClasses, make(map[[2]string]*series)
 }
 
 // of returns the series of a name.

@@ -2,7 +2,7 @@ package measure
 
 import "strings"
 
-// Collapse is an Options.NameClass that puts "*" in place of what tells one name from
+// Collapse is a Config.NameClass that puts "*" in place of what tells one name from
 // the next: numbers, and ids. "order:12345" becomes "order:*".
 //
 // An id is a UUID, or a word of at least 8 hexadecimal digits, or of at least 16 letters and digits,

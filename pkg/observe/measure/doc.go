@@ -6,8 +6,8 @@
 // # Names
 //
 // There is no limit to how many names users contend for, so a name never becomes a label.
-// Options.NameClass maps each name to a class, and [Collapse] is such a function. The first
-// Options.MaxClasses classes have series of their own; all others share the class [Other].
+// Config.NameClass maps each name to a class, and [Collapse] is such a function. The first
+// Config.MaxClasses classes have series of their own; all others share the class [Other].
 // A class keeps its series for good, so that what begins in a series also ends there.
 //
 // # Instruments

@@ -11,7 +11,7 @@ import (
 
 // A library of metrics that only prints.
 func Example() {
-	meter, err := measure.New(measure.Options{NameClass: measure.Collapse}, func(in measure.Instrument, values []string) measure.Record {
+	meter, err := measure.New(measure.Config{NameClass: measure.Collapse}, func(in measure.Instrument, values []string) measure.Record {
 		return func(_ context.Context, value float64) { fmt.Println(in.Name, values, value) }
 	})
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Options says how names become classes.
-type Options struct {
+// Config says how names become classes.
+type Config struct {
 	// NameClass returns the class of a name, such as "order:*" of "order:12345". It must
 	// always return the same class for a name, and several goroutines call it at once. It is not
 	// called for each event: what it returned is remembered for 4096 names. Required; see [Collapse].
@@ -41,22 +41,22 @@ type Meter struct {
 // It is called once for each series, or a few times at the same moment.
 //
 // It returns a *[berth.ConfigError] for the fields "NameClass" (nil), "MaxClasses" (below 0) and "histogram" (nil).
-func New(opts Options, histogram func(in Instrument, values []string) Record) (*Meter, error) {
-	if opts.NameClass == nil {
+func New(cfg Config, histogram func(in Instrument, values []string) Record) (*Meter, error) {
+	if cfg.NameClass == nil {
 		return nil, berth.Invalid("NameClass", "must be set, since a name is no label: take measure.Collapse, or a function of your own")
 	}
-	if opts.MaxClasses < 0 {
-		return nil, berth.Invalid("MaxClasses", "must be 0 (for 200) or more, is %d", opts.MaxClasses)
+	if cfg.MaxClasses < 0 {
+		return nil, berth.Invalid("MaxClasses", "must be 0 (for 200) or more, is %d", cfg.MaxClasses)
 	}
 	if histogram == nil {
 		return nil, berth.Invalid("histogram", "must not be nil")
 	}
-	if opts.MaxClasses == 0 {
-		opts.MaxClasses = 200
+	if cfg.MaxClasses == 0 {
+		cfg.MaxClasses = 200
 	}
 	m := &Meter{instruments: Instruments(), histogram: histogram}
 	m.plans, m.rows = plans()
-	m.classes.init(opts, len(m.rows))
+	m.classes.init(cfg, len(m.rows))
 	return m, nil
 }
 

@@ -25,7 +25,7 @@ type store struct {
 	values map[string][]float64 // guarded by mu: of histograms
 }
 
-func newStore(t testing.TB, opts measure.Options) *store {
+func newStore(t testing.TB, opts measure.Config) *store {
 	t.Helper()
 	s := &store{values: make(map[string][]float64)}
 	var err error
@@ -139,7 +139,7 @@ func TestWhatAnEventAddsTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t, measure.Options{NameClass: plain})
+			s := newStore(t, measure.Config{NameClass: plain})
 			for _, e := range c.events {
 				s.Observe(e)
 			}
@@ -157,7 +157,7 @@ func TestEveryKindIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	counters := []string{"berth.acquires", "berth.hold_ends", "berth.repeated_calls", "berth.heartbeats", "berth.events"}
 	for _, kind := range observe.Kinds() {
-		s, counted := newStore(t, measure.Options{NameClass: plain}), int64(0)
+		s, counted := newStore(t, measure.Config{NameClass: plain}), int64(0)
 		s.Observe(lock(kind, "a", over, func(e *observe.Event) { e.Count = 1 }))
 		for series, n := range s.numbers() {
 			if slices.Contains(counters, strings.Fields(series)[0]) {
@@ -175,7 +175,7 @@ func TestEveryKindIsCountedOnce(t *testing.T) {
 func TestAGaugeReturnsToZeroThoughTheClassesAreUsedUpInBetween(t *testing.T) {
 	t.Parallel()
 	const names = 5000 // more than are remembered
-	s := newStore(t, measure.Options{NameClass: plain, MaxClasses: 10})
+	s := newStore(t, measure.Config{NameClass: plain, MaxClasses: 10})
 	for _, kind := range []observe.Kind{observe.Queued, observe.Granted, observe.Released} {
 		for i := range names {
 			s.Observe(lock(kind, fmt.Sprint(i), func(e *observe.Event) {
@@ -199,7 +199,7 @@ func TestAGaugeReturnsToZeroThoughTheClassesAreUsedUpInBetween(t *testing.T) {
 func TestNamesWithoutEndMakeACappedNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	const most, goroutines, each = 20, 50, 2000
-	s := newStore(t, measure.Options{NameClass: plain, MaxClasses: most})
+	s := newStore(t, measure.Config{NameClass: plain, MaxClasses: most})
 	var all sync.WaitGroup
 	for g := range goroutines {
 		all.Go(func() {
@@ -225,7 +225,7 @@ func TestNamesWithoutEndMakeACappedNumberOfSeries(t *testing.T) {
 
 func TestPrimitivesAreBoundedToo(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, measure.Options{NameClass: plain})
+	s := newStore(t, measure.Config{NameClass: plain})
 	for i := range 100 {
 		s.Observe(lock(observe.Refused, "", func(e *observe.Event) { e.Primitive = fmt.Sprint(i) }))
 	}
@@ -237,7 +237,7 @@ func TestPrimitivesAreBoundedToo(t *testing.T) {
 func TestTheClassOfANameIsRemembered(t *testing.T) {
 	t.Parallel()
 	asked := 0
-	s := newStore(t, measure.Options{NameClass: func(name string) string { asked++; return name }})
+	s := newStore(t, measure.Config{NameClass: func(name string) string { asked++; return name }})
 	for range 100 {
 		s.Observe(lock(observe.Queued, "a"))
 		s.Observe(lock(observe.Subscribed, ""))
@@ -247,7 +247,7 @@ func TestTheClassOfANameIsRemembered(t *testing.T) {
 
 // A run of package once tells of its lock and of itself in turn, by one name.
 func TestTheClassOfANameIsRememberedForEachPrimitive(t *testing.T) {
-	s := newStore(t, measure.Options{NameClass: plain})
+	s := newStore(t, measure.Config{NameClass: plain})
 	var events []observe.Event
 	for i := range 100 {
 		for _, primitive := range []string{"lock", "once"} {
@@ -264,7 +264,7 @@ func TestTheClassOfANameIsRememberedForEachPrimitive(t *testing.T) {
 
 func TestOptionsThatAreWrongAreNamed(t *testing.T) {
 	t.Parallel()
-	for field, opts := range map[string]measure.Options{
+	for field, opts := range map[string]measure.Config{
 		"NameClass":  {},
 		"MaxClasses": {NameClass: plain, MaxClasses: -1},
 		"histogram":  {NameClass: plain},

@@ -140,7 +140,7 @@ func OpenLocks(addr string, lease time.Duration, opts *qlock.LockOptions) (Locke
 	if err != nil {
 		return nil, err
 	}
-	locks := qlock.New(n.Node, &qlock.Config{Lease: lease})
+	locks := qlock.New(n.Node, qlock.Config{Lease: lease})
 	return taking{n, func(ctx context.Context, name string) (releaser, error) { return locks.Lock(ctx, name, opts) }}, nil
 }
 

@@ -45,7 +45,7 @@ func openPool(addr string) (Locker, error) {
 
 // Fill makes a pool of some size, which is not there yet.
 func Fill(ctx context.Context, n *node.Node, name string, size int) (*allocator.Pool[string], error) {
-	pool := allocator.New(n, name, allocator.PoolConfig[string]{})
+	pool := allocator.New(n, name, allocator.Config[string]{})
 	change, err := pool.Add(ctx, Resources(size), nil)
 	if err == nil && change.Added != size {
 		err = fmt.Errorf("%d of %d resources were added", change.Added, size)

@@ -31,7 +31,7 @@ func openSemaphore(addr string) (Locker, error) {
 	return taking{n, func(ctx context.Context, name string) (releaser, error) {
 		s, ok := byName.Load(name)
 		if !ok {
-			s, _ = byName.LoadOrStore(name, semaphore.New(n.Node, name, Capacity, nil))
+			s, _ = byName.LoadOrStore(name, semaphore.New(n.Node, name, Capacity, semaphore.Config{}))
 		}
 		return s.(*semaphore.Semaphore).Acquire(ctx, nil)
 	}}, nil

@@ -132,7 +132,7 @@ type locker struct {
 func openLocks(lease time.Duration) opens[locker] {
 	return func(p *probe) (locker, *conn, error) {
 		n, c, err := p.open(lease, node.SwarmConfig{})
-		return locker{n, qlock.New(n, &qlock.Config{Lease: lease})}, c, err
+		return locker{n, qlock.New(n, qlock.Config{Lease: lease})}, c, err
 	}
 }
 

@@ -25,7 +25,7 @@ func (p pool) sweep(ctx context.Context) error {
 
 type (
 	allocation = *allocator.Allocation[string]
-	poolConfig = allocator.PoolConfig[string]
+	poolConfig = allocator.Config[string]
 )
 
 func poolSteps() []step {

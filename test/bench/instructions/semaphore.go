@@ -70,7 +70,7 @@ func semaphoreSteps() []step {
 		{
 			name: "semaphore_resume", does: "resume a permit that is detached", scripts: 1,
 			prepare: over(each, detached(acquireEach), func(ctx context.Context, n *node.Node, token berth.Token) error {
-				_, err := semaphore.New(n, token.Name, capacity, nil).Resume(ctx, token)
+				_, err := semaphore.New(n, token.Name, capacity, semaphore.Config{}).Resume(ctx, token)
 				return err
 			}),
 		},
@@ -98,7 +98,7 @@ func openSemaphores(lease time.Duration) opens[*node.Node] {
 func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore] {
 	return func(p *probe) (*semaphore.Semaphore, *conn, error) {
 		n, c, err := p.open(lease, node.SwarmConfig{})
-		return semaphore.New(n, numbered(0), capacity, nil), c, err
+		return semaphore.New(n, numbered(0), capacity, semaphore.Config{}), c, err
 	}
 }
 
@@ -120,7 +120,7 @@ func openHeld(p *probe) (*node.Node, *conn, error) {
 	n, c, err := openSemaphores(long)(p)
 	for _, weight := range []int{2, 3} {
 		if err == nil {
-			_, err = semaphore.New(n, numbered(0), capacity, nil).Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
+			_, err = semaphore.New(n, numbered(0), capacity, semaphore.Config{}).Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
 		}
 	}
 	return n, c, err
@@ -129,7 +129,7 @@ func openHeld(p *probe) (*node.Node, *conn, error) {
 // openPartly opens that name.
 func openPartly(p *probe) (*semaphore.Semaphore, *conn, error) {
 	n, c, err := openHeld(p)
-	return semaphore.New(n, numbered(0), capacity, nil), c, err
+	return semaphore.New(n, numbered(0), capacity, semaphore.Config{}), c, err
 }
 
 func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaphore.Permit] {
@@ -140,7 +140,7 @@ func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaph
 
 // acquireEach takes a permit of another name in each cycle.
 func acquireEach(ctx context.Context, n *node.Node, i int) (*semaphore.Permit, error) {
-	return semaphore.New(n, numbered(i), capacity, nil).Acquire(ctx, nil)
+	return semaphore.New(n, numbered(i), capacity, semaphore.Config{}).Acquire(ctx, nil)
 }
 
 // beaten is how many names have a heartbeat of 100 holds: the garbage collector of Lua makes
@@ -149,7 +149,7 @@ const beaten = 3
 
 // acquireHundred takes 100 permits of each of these names.
 func acquireHundred(ctx context.Context, n *node.Node, i int) (*semaphore.Permit, error) {
-	return semaphore.New(n, numbered(i%beaten), 100, nil).Acquire(ctx, nil)
+	return semaphore.New(n, numbered(i%beaten), 100, semaphore.Config{}).Acquire(ctx, nil)
 }
 
 // semaphoreExpired has one name for each cycle, whose permits have all expired.
@@ -161,7 +161,7 @@ func semaphoreExpired(p *probe) (cycle, error) {
 	expire := detached(acquire(&semaphore.AcquireOptions{Lease: expiring, NoRenew: true}))
 	sems := make([]*semaphore.Semaphore, p.all())
 	for i := range sems {
-		sems[i] = semaphore.New(n, numbered(i), capacity, nil)
+		sems[i] = semaphore.New(n, numbered(i), capacity, semaphore.Config{})
 		for range capacity {
 			if _, err := expire(p.ctx, sems[i], 0); err != nil {
 				return nil, err

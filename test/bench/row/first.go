@@ -77,12 +77,12 @@ func takeFirst(ctx context.Context, redis rueidis.Client, args firstArgs) error 
 	if err != nil {
 		return err
 	}
-	_, err = qlock.New(n, nil).Lock(ctx, args.Name, nil)
+	_, err = qlock.New(n, qlock.Config{}).Lock(ctx, args.Name, nil)
 	if err != nil || args.Column != allKinds {
 		return err
 	}
-	_, err = semaphore.New(n, args.Name, contender.Capacity, nil).Acquire(ctx, nil)
-	pool := allocator.New(n, args.Name, allocator.PoolConfig[string]{})
+	_, err = semaphore.New(n, args.Name, contender.Capacity, semaphore.Config{}).Acquire(ctx, nil)
+	pool := allocator.New(n, args.Name, allocator.Config[string]{})
 	_, added := pool.Add(ctx, contender.Resources(1), nil)
 	if err := errors.Join(err, added); err != nil {
 		return err

@@ -284,7 +284,7 @@ func holdPermits(ctx context.Context, env *Env, n int) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	sem := semaphore.New(own.Node, env.Name("held"), n, nil)
+	sem := semaphore.New(own.Node, env.Name("held"), n, semaphore.Config{})
 	return hold(n, own.Close, func(int) (func() error, error) {
 		permit, err := sem.Acquire(ctx, nil)
 		if err != nil {

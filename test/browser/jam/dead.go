@@ -66,7 +66,7 @@ func live(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	gpu, locks := semaphore.New(n, Full, 8, nil), qlock.New(n, &qlock.Config{Lease: 2 * time.Second})
+	gpu, locks := semaphore.New(n, Full, 8, semaphore.Config{}), qlock.New(n, qlock.Config{Lease: 2 * time.Second})
 	permit := func() (renewed, error) {
 		return gpu.Acquire(berth.WithOwner(ctx, "train/resnet-50"), &semaphore.AcquireOptions{Lease: time.Hour, Meta: map[string]string{"ticket": "ML-1040"}})
 	}

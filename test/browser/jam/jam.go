@@ -176,12 +176,12 @@ func (j *Jam) node(label string) (*node.Node, error) {
 
 func (j *Jam) locks(label string) (*qlock.Locks, error) {
 	n, err := j.node(label)
-	return qlock.New(n, &qlock.Config{Lease: j.cfg.Lease}), err
+	return qlock.New(n, qlock.Config{Lease: j.cfg.Lease}), err
 }
 
 func (j *Jam) pools(label, name string) (*allocator.Pool[string], error) {
 	n, err := j.node(label)
-	return allocator.New(n, name, allocator.PoolConfig[string]{}), err
+	return allocator.New(n, name, allocator.Config[string]{}), err
 }
 
 func permit(s *semaphore.Semaphore, opts *semaphore.AcquireOptions) acquire {

@@ -53,7 +53,7 @@ func TestTheJam(t *testing.T) {
 	require.Equal(t, made.Dead, full.Longest.Node, "the one that was killed has held it for longest")
 	require.Greater(t, full.Longest.Left, 50*time.Minute)
 
-	cycles, err := explained.Cycles(p.Within(testkit.Patience), inspect.CycleOptions{Within: testkit.Patience})
+	cycles, err := explained.Cycles(p.Within(testkit.Patience), &inspect.CycleOptions{Within: testkit.Patience})
 	require.NoError(t, err)
 	require.Len(t, cycles.Cycles, 1)
 	require.Len(t, cycles.Cycles[0].Links, len(jam.Cycle))
@@ -95,7 +95,7 @@ func TestAJamThatIsSolvedFlows(t *testing.T) {
 		return n.Held == 1 && n.Waiting == 0
 	})
 
-	cycles, err := explained.Cycles(p.Within(testkit.Patience), inspect.CycleOptions{Within: testkit.Patience})
+	cycles, err := explained.Cycles(p.Within(testkit.Patience), &inspect.CycleOptions{Within: testkit.Patience})
 	require.NoError(t, err)
 	require.Len(t, cycles.Cycles, 1)
 	n, err := node.New(redis, node.Config{Namespace: ns})

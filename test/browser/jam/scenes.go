@@ -23,7 +23,7 @@ func (j *Jam) full(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p, err := semaphore.New(n, Full, 8, nil).Acquire(berth.WithOwner(ctx, "train/"+job), &semaphore.AcquireOptions{
+		p, err := semaphore.New(n, Full, 8, semaphore.Config{}).Acquire(berth.WithOwner(ctx, "train/"+job), &semaphore.AcquireOptions{
 			Meta: map[string]string{"ticket": fmt.Sprintf("ML-%d", 1041+i)},
 		})
 		if err != nil {
@@ -38,7 +38,7 @@ func (j *Jam) full(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := semaphore.New(of, Full, 8, nil)
+		s := semaphore.New(of, Full, 8, semaphore.Config{})
 		for n := range 5 {
 			opts := &semaphore.AcquireOptions{Weight: 1, Meta: map[string]string{"rate": fmt.Sprintf("1e-%d", n+2)}}
 			if waiting == 0 {
@@ -139,7 +139,7 @@ func (j *Jam) paused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := semaphore.New(n, Paused, 4, nil)
+	s := semaphore.New(n, Paused, 4, semaphore.Config{})
 	if err := j.takes(ctx, permit(s, nil)); err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (j *Jam) regular(ctx context.Context) error {
 		}
 	}
 	leads := make(chan struct{})
-	election := leader.New(n, Feed, &leader.Config{Lease: j.cfg.Lease})
+	election := leader.New(n, Feed, leader.Config{Lease: j.cfg.Lease})
 	j.work.Go(func() {
 		_ = election.Run(j.ctx, func(leading context.Context) error { // it ends with the jam
 			close(leads)
@@ -231,7 +231,7 @@ func (j *Jam) strangers(ctx context.Context) error {
 	}
 	meta := map[string]string{closing: broken, backwards: hidden, "wrong": wrong}
 	for i, name := range []string{Image, Escaped, Long, RightTo} {
-		s := semaphore.New(of, name, 1, nil)
+		s := semaphore.New(of, name, 1, semaphore.Config{})
 		err = j.takes(ctx, owned(backwards, permit(s, &semaphore.AcquireOptions{Meta: meta})))
 		for n := range 1 + i%2 {
 			err = errors.Join(err, j.waits(ctx, keyspace.Sem, name, n+1, owned(broken+closing, permit(s, &semaphore.AcquireOptions{Meta: meta}))))

@@ -96,20 +96,20 @@ func (w *worker) faces(n *node.Node) faces {
 	read, err := inspect.New(w.redis, inspect.Config{Namespace: w.job.Namespace})
 	must(err)
 	c := faces{
-		node: n, locks: qlock.New(n, &qlock.Config{Lease: w.lease()}), read: read, // theirs is 5 s at the most where nothing is said
+		node: n, locks: qlock.New(n, qlock.Config{Lease: w.lease()}), read: read, // theirs is 5 s at the most where nothing is said
 		sem: map[string]*semaphore.Semaphore{}, pool: map[string]*allocator.Pool[string]{},
 	}
 	for _, s := range w.job.Sems {
-		c.sem[s.Name] = semaphore.New(n, s.Name, s.Capacity, nil)
+		c.sem[s.Name] = semaphore.New(n, s.Name, s.Capacity, semaphore.Config{})
 	}
 	for _, name := range w.job.Endless {
-		c.lock, c.sem[name] = append(c.lock, name), semaphore.New(n, name, 1, nil)
+		c.lock, c.sem[name] = append(c.lock, name), semaphore.New(n, name, 1, semaphore.Config{})
 	}
 	for _, l := range w.job.Locks {
 		c.lock = append(c.lock, l.Name)
 	}
 	for _, p := range w.job.Pools {
-		c.pool[p.Name] = allocator.New(n, p.Name, allocator.PoolConfig[string]{
+		c.pool[p.Name] = allocator.New(n, p.Name, allocator.Config[string]{
 			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
 		})
 	}

@@ -160,7 +160,7 @@ func answer(err error) history.Kind {
 		return history.OK
 	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return history.Fail
-	case errors.Is(err, berth.ErrStale):
+	case errors.Is(err, berth.ErrOvertaken):
 		return history.Fail // another call has changed the same meanwhile
 	}
 	return history.Unknown

@@ -74,7 +74,7 @@ func fill(t *testing.T, server *harness.Server, j job.Job) {
 	n, err := node.New(server.Client(t), node.Config{Namespace: j.Namespace})
 	require.NoError(t, err)
 	defer func() { _ = n.Close(context.Background()) }() // it holds nothing
-	_, err = allocator.New(n, "pool", allocator.PoolConfig[string]{}).Add(t.Context(), colours, nil)
+	_, err = allocator.New(n, "pool", allocator.Config[string]{}).Add(t.Context(), colours, nil)
 	require.NoError(t, err)
 }
 
@@ -293,7 +293,7 @@ func TestWhatDoesNotReturnIsStuck(t *testing.T) {
 	n, err := node.New(server.Client(t), node.Config{Namespace: j.Namespace, Lease: time.Minute})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, n.Close(context.Background())) }()
-	_, err = qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(t.Context(), "door", nil)
+	_, err = qlock.New(n, qlock.Config{Lease: time.Minute}).Lock(t.Context(), "door", nil)
 	require.NoError(t, err)
 	reader, err := inspect.New(server.Client(t), inspect.Config{Namespace: j.Namespace})
 	require.NoError(t, err)
@@ -339,7 +339,7 @@ func TestLeaksAreOfBerthAlone(t *testing.T) {
 	w.lookForLeaks(leakLooks)
 	n, err := node.New(redis, node.Config{Namespace: harness.Namespace(t)})
 	require.NoError(t, err)
-	_, err = qlock.New(n, nil).Lock(t.Context(), "door", nil)
+	_, err = qlock.New(n, qlock.Config{}).Lock(t.Context(), "door", nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(ours()) > 0 }, testkit.Patience, time.Millisecond) // its goroutine runs
 	w.lookForLeaks(5)

@@ -74,7 +74,7 @@ func (a *App) check(ctx context.Context, c *Connection, cfg node.Config, show fu
 	if err != nil {
 		return err
 	}
-	semaphore.New(n, "check", 1, nil) // so Check takes a permit, of a name of its own
+	semaphore.New(n, "check", 1, semaphore.Config{}) // so Check takes a permit, of a name of its own
 	report, err := n.Check(ctx)
 	unfit := errors.Is(err, berth.ErrIncompatible) || errors.Is(err, berth.ErrInvalidConfig)
 	if err != nil && !unfit {

@@ -42,7 +42,7 @@ Exit code 1: there is a certain cycle; with --loose: any.`,
 			if err := page.Check(); err != nil {
 				return err
 			}
-			return a.cycles(cmd.Context(), o, page.Of(a))
+			return a.cycles(cmd.Context(), &o, page.Of(a))
 		}),
 	}
 	cmd.Flags().BoolVar(&o.Loose, "loose", false, "look also at who was seen with several waits at once; it may show what is no cycle")
@@ -51,7 +51,7 @@ Exit code 1: there is a certain cycle; with --loose: any.`,
 	return cmd
 }
 
-func (a *App) cycles(ctx context.Context, o inspect.CycleOptions, most int) error {
+func (a *App) cycles(ctx context.Context, o *inspect.CycleOptions, most int) error {
 	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
 		found, err := read.Cycles(ctx, o)
 		if err != nil {

@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -93,16 +91,16 @@ func (o *drainOptions) check(given func(string) bool) error {
 		return berth.Invalid("--within", "it is for --list alone")
 	case (o.target.Node == "") == (o.target.Label == ""):
 		return o.noTarget(given)
-	case given("for") && (o.For <= 0 || o.For > act.MaxPause):
-		return berth.Invalid("--for", "%s is not above 0 and at most %s", o.For, act.MaxPause)
-	case o.For > 0 && o.ForceAfter >= o.For:
-		return berth.Invalid("--force-after", "by then the drain has ended by itself: --for is %s", o.For)
-	case o.Force && o.ForceAfter <= 0:
-		return berth.Invalid("--force-after", "with --force it is above 0")
-	case !o.Force && given("force-after"):
-		return berth.Invalid("--force", "--force-after ends holds by force, and needs it")
+	case given("for") && o.For == 0:
+		return berth.Invalid("--for", "it is not above 0")
 	}
-	return settings.Text("--reason", o.Reason)
+	return inDrainFlags(line.CheckDrain(&o.DrainOptions))
+}
+
+// inDrainFlags lets an error name the flag.
+func inDrainFlags(err error) error {
+	return InFlags(err, "Node", "--node", "Label", "--label", "For", "--for", "Reason", "--reason", "Force", "--force",
+		"ForceAfter", "--force-after")
 }
 
 // noTarget says why it is not known who is to drain.
@@ -170,11 +168,11 @@ func (a *App) drain(ctx context.Context, o *drainOptions) error {
 					fmt.Fprintf(a.Err, "berth: %s\n", says)
 				}
 			}
-			if d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions); err != nil && (d.Left > 0 || errors.Is(err, line.ErrOver)) {
+			if d, err = n.Operator().Drain(ctx, o.target, &o.DrainOptions); err != nil && (d.Left > 0 || errors.Is(err, berth.ErrAbsent)) {
 				return Exit(ExitFailed, err)
 			}
 		}
-		return InFlags(err, "Node", "--node", "Label", "--label", "For", "--for", "Reason", "--reason", "Force", "--force", "ForceAfter", "--force-after")
+		return inDrainFlags(err)
 	})
 	err := Listed(failed, d.Asked+d.Cancelled+d.Ended+d.Left, func() error { return a.printDrained(drainDocument{o.target, o.stop, d, none}) })
 	if err == nil && d.Detached > 0 {

@@ -59,7 +59,7 @@ func decided(err error) bool {
 	var exit *ExitError
 	var output *outputError
 	return errors.As(err, &exit) || errors.As(err, &output) || errors.Is(err, berth.ErrInvalidConfig) ||
-		errors.Is(err, berth.ErrStale)
+		errors.Is(err, berth.ErrOvertaken)
 }
 
 // CodeOf is the exit code for an error.
@@ -77,7 +77,7 @@ func CodeOf(err error) int {
 		return exitUsage
 	case errors.Is(err, state.ErrDamaged):
 		return ExitDamaged
-	case errors.Is(err, berth.ErrStale):
+	case errors.Is(err, berth.ErrOvertaken):
 		return ExitFailed
 	default:
 		return exitUnavailable

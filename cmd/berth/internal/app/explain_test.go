@@ -38,11 +38,11 @@ func TestExplain(t *testing.T) {
 	ctx := context.Background()
 	s := apptest.Server(t)
 	url := s.URL()
-	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "alpha"}), "gpu", 2, nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "alpha"}), "gpu", 2, semaphore.Config{})
 	first := apptest.Got(sem.Acquire(apptest.Owned("order 66\x1b[2J"), nil))(t)
 	require.Equal(t, apptest.Outcome(0, "Nobody waits for semaphore \"gpu\": 1 of 2 is free.\n", ""), explained(t, url, "sem", "explain", "gpu"))
 	apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever}))(t)
-	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "beta"}), "gpu", 2, nil)
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "beta"}), "gpu", 2, semaphore.Config{})
 	go func() { _, _ = other.Acquire(ctx, nil) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
 
@@ -121,7 +121,7 @@ func tie(t *testing.T, owners bool) *knot {
 	var sems []*semaphore.Semaphore
 	for _, label := range []string{"vm/pay/1", "vm/pay/2", "vm/pay/3"} {
 		locks = append(locks, apptest.LocksOf(t, s, node.Config{Label: label}))
-		sems = append(sems, semaphore.New(apptest.NodeOf(t, s, node.Config{Label: label}), "gpu", 1, nil))
+		sems = append(sems, semaphore.New(apptest.NodeOf(t, s, node.Config{Label: label}), "gpu", 1, semaphore.Config{}))
 	}
 	apptest.Got(locks[0].Lock(of("order-1"), "a", nil))(t)
 	apptest.Got(locks[1].Lock(of("order-2"), "b '", nil))(t)

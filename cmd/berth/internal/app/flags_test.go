@@ -107,7 +107,7 @@ func TestAnUnknownErrorIsTheServers(t *testing.T) {
 	require.Equal(t, 0, CodeOf(nil))
 	require.Equal(t, exitUnavailable, CodeOf(errors.New("anything")))
 	require.Equal(t, exitUsage, CodeOf(berth.Invalid("Lease", "no")))
-	require.Equal(t, ExitFailed, CodeOf(fmt.Errorf("so far: %w", &berth.StaleError{Name: "gpu", Changed: "capacity 5, before 3"})))
+	require.Equal(t, ExitFailed, CodeOf(fmt.Errorf("so far: %w", &berth.OvertakenError{Name: "gpu", Changed: "capacity 5, before 3"})))
 	require.Equal(t, ExitFailed, CodeOf(Exit(ExitFailed, berth.Invalid("Lease", "no"))))
 }
 

@@ -50,7 +50,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	redis := apptest.Got(s.Client(apptest.Patiently))(t)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
-	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Lease: lease}), "gpu", 4, nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Lease: lease}), "gpu", 4, semaphore.Config{})
 	permit := apptest.Got(sem.Acquire(ctx, nil))(t)
 	apptest.Got(apptest.LocksOf(t, s, node.Config{Lease: lease}).Lock(ctx, "gpu", nil))(t)
 	pool := apptest.PoolOf(t, s, "gpu", node.Config{Lease: lease})

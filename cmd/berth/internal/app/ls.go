@@ -178,7 +178,7 @@ func (a *App) mark(ctx context.Context, read *inspect.Reader, page *inspect.Page
 		return
 	}
 	if time.Since(last.At) > searchEvery {
-		found, err := read.Cycles(ctx, inspect.CycleOptions{Within: cycleWithin})
+		found, err := read.Cycles(ctx, &inspect.CycleOptions{Within: cycleWithin})
 		switch *last = found; {
 		case err != nil:
 			fmt.Fprintln(a.Err, OneLine("no cycle was looked for: "+strings.TrimPrefix(err.Error(), "berth: ")))

@@ -77,7 +77,7 @@ func stored(t *testing.T) backup.Copy {
 	locks, others := apptest.LocksOf(t, s, node.Config{Lease: lease}), apptest.LocksOf(t, s, node.Config{Lease: lease})
 	waits := func(f func(ctx context.Context) error) { go func() { _ = f(ctx) }() }
 	for _, name := range []string{changed, calm} {
-		sem := semaphore.New(first, name, 2, nil)
+		sem := semaphore.New(first, name, 2, semaphore.Config{})
 		apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}}))(t)
 		apptest.Got(locks.Lock(berth.WithOwner(ctx, "me"), name, nil))(t)
 		pool := apptest.PoolOf(t, s, name, node.Config{Lease: lease})
@@ -143,8 +143,8 @@ func newMutated(t *testing.T) *mutated {
 	m.n, errs[1] = node.New(redis, node.Config{Lease: time.Hour})
 	m.page, errs[2] = console.New(console.Config{Redis: redis})
 	require.NoError(t, errors.Join(errs[:]...))
-	m.sem, m.locks = semaphore.New(m.n, changed, 2, nil), qlock.New(m.n, &qlock.Config{Lease: time.Hour})
-	m.pool = allocator.New(m.n, changed, allocator.PoolConfig[string]{})
+	m.sem, m.locks = semaphore.New(m.n, changed, 2, semaphore.Config{}), qlock.New(m.n, qlock.Config{Lease: time.Hour})
+	m.pool = allocator.New(m.n, changed, allocator.Config[string]{})
 	m.job = once.New(m.n, "job", once.Config{Every: 24 * time.Hour, Lease: time.Hour})
 	held := apptest.Got(m.look.Holders(ctx, keyspace.Lock, changed, "", 1))(t)
 	m.claim = held.Items[0].ID
@@ -216,7 +216,7 @@ func (m *mutated) looks() (all []call) {
 			return testkit.Second(m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0))
 		}},
 		call{"Cycles", func(ctx context.Context) error {
-			return testkit.Second(m.look.Cycles(ctx, inspect.CycleOptions{}))
+			return testkit.Second(m.look.Cycles(ctx, nil))
 		}},
 		call{"Last", func(ctx context.Context) error { return testkit.Second(m.job.Last(ctx)) }},
 		call{"Zombies", func(ctx context.Context) error { return testkit.Second(m.n.Swarm().Zombies(ctx)) }},

@@ -26,7 +26,7 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 	ctx := context.Background()
 	require.Equal(t, apptest.Outcome(0, "No claim was found in namespace berth.\n", ""), apptest.Call(t, s.URL(), "ps"))
 
-	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 2, nil)
+	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 2, semaphore.Config{})
 	first, err := gpu.Acquire(apptest.Owned("order 66\x1b[2J"), &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "7", "a": "b"}})
 	require.NoError(t, err)
 	locks := apptest.LocksOf(t, s, node.Config{Label: "host-2/two"})
@@ -69,7 +69,7 @@ func TestPsWithinTooLittleTime(t *testing.T) {
 	s := apptest.Server(t)
 	n := apptest.NodeOf(t, s, node.Config{})
 	for i := range 20 {
-		apptest.Got(semaphore.New(n, fmt.Sprint("gpu", i), 1, nil).Acquire(context.Background(), nil))(t)
+		apptest.Got(semaphore.New(n, fmt.Sprint("gpu", i), 1, semaphore.Config{}).Acquire(context.Background(), nil))(t)
 	}
 	for i := range 50 {
 		got := apptest.Call(t, s.URL(), "ps", "--within", fmt.Sprintf("%dus", 100*(i+1)))
@@ -115,7 +115,7 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 	ctx := context.Background()
 	n := apptest.NodeOf(t, s, node.Config{})
 	for name, held := range map[string][2]int{"a": {8, 2}, "b": {2, 1}, "c": {4, 3}} { // capacity, held
-		sem := semaphore.New(n, name, held[0], nil)
+		sem := semaphore.New(n, name, held[0], semaphore.Config{})
 		apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: held[1]}))(t)
 		if name == "b" {
 			go func() { _, _ = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) }() // ends with the node

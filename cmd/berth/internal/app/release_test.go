@@ -70,7 +70,7 @@ func ownersScenery(t *testing.T, s *embedded.Server, kind string) (holds map[str
 			var hold berth.Hold
 			switch kind {
 			case "sem":
-				hold, err = semaphore.New(locks.Node, name, 2, nil).Acquire(apptest.Owned(owner), nil)
+				hold, err = semaphore.New(locks.Node, name, 2, semaphore.Config{}).Acquire(apptest.Owned(owner), nil)
 			case "lock":
 				hold, err = locks.Lock(apptest.Owned(owner), owner+"-"+name, nil)
 			default:
@@ -81,7 +81,7 @@ func ownersScenery(t *testing.T, s *embedded.Server, kind string) (holds map[str
 		}
 	}
 	if kind == "lock" {
-		other, err = semaphore.New(locks.Node, "other", 2, nil).Acquire(apptest.Owned("ann"), nil)
+		other, err = semaphore.New(locks.Node, "other", 2, semaphore.Config{}).Acquire(apptest.Owned("ann"), nil)
 	} else {
 		other, err = locks.Lock(apptest.Owned("ann"), locks.ID(), nil)
 	}
@@ -193,7 +193,7 @@ func TestDrainOfALabel(t *testing.T) {
 	s := apptest.Server(t)
 	ctx := context.Background()
 	way := link.New(nil)
-	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}, way.Wrap), "gpu", 2, nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}, way.Wrap), "gpu", 2, semaphore.Config{})
 	permit := apptest.Got(sem.Acquire(ctx, nil))(t)
 	go func() {
 		<-permit.Wanted()
@@ -221,7 +221,7 @@ func TestDrainLeavesWhatIsDetached(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}), "gpu", 2, nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}), "gpu", 2, semaphore.Config{})
 	permit := apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever}))(t)
 	apptest.Got(permit.Detach(ctx))(t)
 	require.Equal(t, apptest.Outcome(1, "worker/7: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n",

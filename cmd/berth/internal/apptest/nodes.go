@@ -54,7 +54,7 @@ func OpsOf(t *testing.T, s *embedded.Server) *node.Operator {
 // SemOf returns a semaphore on a node of its own.
 func SemOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
 	t.Helper()
-	return semaphore.New(NodeOf(t, s, node.Config{}), name, capacity, nil)
+	return semaphore.New(NodeOf(t, s, node.Config{}), name, capacity, semaphore.Config{})
 }
 
 // Locks are the locks of a node of their own.
@@ -67,7 +67,7 @@ type Locks struct {
 func LocksOf(t *testing.T, s *embedded.Server, cfg node.Config, changes ...func(*rueidis.ClientOption)) Locks {
 	t.Helper()
 	n := NodeOf(t, s, cfg, changes...)
-	return Locks{n, qlock.New(n, &qlock.Config{Lease: cmp.Or(cfg.Lease, longLease)})}
+	return Locks{n, qlock.New(n, qlock.Config{Lease: cmp.Or(cfg.Lease, longLease)})}
 }
 
 // looking calls f with what reads the server.
@@ -142,7 +142,7 @@ type Pool struct {
 func PoolOf(t *testing.T, s *embedded.Server, name string, cfg node.Config) Pool {
 	t.Helper()
 	n := NodeOf(t, s, cfg)
-	return Pool{allocator.New(n, name, allocator.PoolConfig[string]{}), allocator.NewOperator(n), s}
+	return Pool{allocator.New(n, name, allocator.Config[string]{}), allocator.NewOperator(n), s}
 }
 
 // Filled returns a pool with resources.

@@ -66,7 +66,7 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	s, way := apptest.Server(t), link.New(nil)
 	ctx := context.Background()
 	host7 := apptest.LocksOf(t, s, node.Config{Label: "host-7/worker/1"}, way.Wrap)
-	gpu := semaphore.New(host7.Node, "gpu", 2, nil)
+	gpu := semaphore.New(host7.Node, "gpu", 2, semaphore.Config{})
 	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "42"}})
 	require.NoError(t, err)
 	go func() { // what is drained gives back
@@ -76,7 +76,7 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 		case <-permit.Done():
 		}
 	}()
-	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-8/worker/1"}), "gpu", 2, nil)
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-8/worker/1"}), "gpu", 2, semaphore.Config{})
 	waits, leave := context.WithCancel(ctx)
 	t.Cleanup(leave)
 	go func() { _, _ = other.Acquire(waits, nil) }()

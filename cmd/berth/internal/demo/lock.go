@@ -70,7 +70,7 @@ func playLock(ctx context.Context, s *stage) ([]fact, error) {
 
 // joinLock is what a worker of this act is on its side.
 func joinLock(n *node.Node, lease time.Duration) *desk {
-	locks := qlock.New(n, &qlock.Config{Lease: lease})
+	locks := qlock.New(n, qlock.Config{Lease: lease})
 	return &desk{
 		enter: func(ctx context.Context, _ order) (place, error) { return locks.Lock(ctx, invoice, nil) },
 		again: func(_ context.Context, inside place) (place, error) {

@@ -109,7 +109,7 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer func() { _ = n.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	if err := fresh(ctx, allocator.New(n, proxies, allocator.PoolConfig[string]{})); err != nil {
+	if err := fresh(ctx, allocator.New(n, proxies, allocator.Config[string]{})); err != nil {
 		return nil, err
 	}
 	on, err := s.onServer(redis, keyspace.Pool, proxies)
@@ -141,7 +141,7 @@ func fresh(ctx context.Context, pool *allocator.Pool[string]) error {
 
 // joinPool is what a worker of this act is on its side.
 func joinPool(n *node.Node, _ time.Duration) *desk {
-	pool := allocator.New(n, proxies, allocator.PoolConfig[string]{})
+	pool := allocator.New(n, proxies, allocator.Config[string]{})
 	return &desk{enter: func(ctx context.Context, o order) (place, error) {
 		return pool.Allocate(ctx, &allocator.AllocateOptions{Bind: o.Bind})
 	}}

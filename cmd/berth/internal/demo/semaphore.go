@@ -72,6 +72,6 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 
 // joinSemaphore is what a worker of this act is on its side.
 func joinSemaphore(n *node.Node, _ time.Duration) *desk {
-	sem := semaphore.New(n, workshop, semaphorePlan.capacity, nil)
+	sem := semaphore.New(n, workshop, semaphorePlan.capacity, semaphore.Config{})
 	return &desk{enter: func(ctx context.Context, _ order) (place, error) { return sem.Acquire(ctx, nil) }}
 }

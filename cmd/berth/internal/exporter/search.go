@@ -12,7 +12,7 @@ import (
 // search looks for claims that wait for each other, beside the readings: none waits for it. Its methods are called one after
 // the other.
 type search struct {
-	find func(ctx context.Context, o inspect.CycleOptions) (inspect.Cycles, error)
+	find func(ctx context.Context, o *inspect.CycleOptions) (inspect.Cycles, error)
 	ctx  context.Context
 	end  context.CancelFunc
 
@@ -28,7 +28,7 @@ type searched struct {
 	err   error
 }
 
-func newSearch(find func(context.Context, inspect.CycleOptions) (inspect.Cycles, error)) *search {
+func newSearch(find func(context.Context, *inspect.CycleOptions) (inspect.Cycles, error)) *search {
 	s := &search{find: find}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s

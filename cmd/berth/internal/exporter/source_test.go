@@ -33,9 +33,9 @@ func TestWhatIsTold(t *testing.T) {
 		w.queue("gpu:2", 1)
 		w.Advance(2 * time.Second)
 		w.queue("gpu:2", 1)
-		_, err := qlock.New(w.n, nil).Lock(ctx, `night"ly\,x="`, nil)
+		_, err := qlock.New(w.n, qlock.Config{}).Lock(ctx, `night"ly\,x="`, nil)
 		require.NoError(w.T, err)
-		pool := allocator.New(w.n, "proxies", allocator.PoolConfig[string]{})
+		pool := allocator.New(w.n, "proxies", allocator.Config[string]{})
 		_, err = pool.Add(ctx, []string{"a", "b", "c", "d"}, nil)
 		require.NoError(w.T, err)
 		_, err = pool.Allocate(ctx, nil)
@@ -103,7 +103,7 @@ func stuck(told map[string]float64) map[string]float64 {
 // knot has two owners wait for each other.
 func (w *world) knot(a, b string) {
 	w.T.Helper()
-	locks := qlock.New(w.n, nil)
+	locks := qlock.New(w.n, qlock.Config{})
 	for _, name := range []string{a, b} {
 		_, err := locks.Lock(berth.WithOwner(context.Background(), "holds "+name), name, nil)
 		require.NoError(w.T, err)
@@ -119,7 +119,7 @@ func TestWhatIsStuckIsToldByItsReason(t *testing.T) {
 		t.Run(fmt.Sprint(more), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				w.thinLocks(more)
-				forever, err := qlock.New(w.n, nil).Lock(context.Background(), "left:1", &qlock.LockOptions{Lease: berth.Forever})
+				forever, err := qlock.New(w.n, qlock.Config{}).Lock(context.Background(), "left:1", &qlock.LockOptions{Lease: berth.Forever})
 				require.NoError(w.T, err)
 				_, err = forever.Detach(context.Background())
 				require.NoError(w.T, err)
@@ -130,7 +130,7 @@ func TestWhatIsStuckIsToldByItsReason(t *testing.T) {
 				require.Empty(w.T, about(first, "cycles"))
 				require.NotContains(w.T, first, `names_stuck{name_class="left:*",primitive="lock",reason="cycle"}`, "nobody has searched yet")
 				w.until(func(told map[string]float64) bool { return told["exporter_walk_age_seconds"] > 0 || more == 0 })
-				go func() { _, _ = qlock.New(w.n, nil).Lock(context.Background(), "left:1", nil) }() // now it is missed
+				go func() { _, _ = qlock.New(w.n, qlock.Config{}).Lock(context.Background(), "left:1", nil) }() // now it is missed
 				w.Advance(time.Second)
 				got := w.until(func(told map[string]float64) bool { return len(stuck(told)) == 3 })
 				require.Equal(w.T, map[string]float64{
@@ -150,7 +150,7 @@ func TestCyclesAreSearchedForBesideTheReadings(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var searches, hangs atomic.Int64
 		hangs.Store(int64(time.Second))
-		w.source.search.find = func(context.Context, inspect.CycleOptions) (found inspect.Cycles, err error) {
+		w.source.search.find = func(context.Context, *inspect.CycleOptions) (found inspect.Cycles, err error) {
 			searches.Add(1)
 			lasts := time.Duration(hangs.Load())
 			if lasts == 0 {
@@ -321,7 +321,8 @@ func (w *world) thinLocks(n int) {
 // fatNames are so many semaphores of which one permit is held: what most commands are sent for.
 func (w *world) fatNames(n int) {
 	w.T.Helper()
-	_, err := semaphore.New(w.n, "gpu", 2, nil).TryAcquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
+	long := &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true}
+	_, err := semaphore.New(w.n, "gpu", 2, semaphore.Config{}).TryAcquire(context.Background(), long)
 	require.NoError(w.T, err)
 	space, err := keyspace.New("berth")
 	require.NoError(w.T, err)

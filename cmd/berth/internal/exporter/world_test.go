@@ -60,14 +60,16 @@ func inWorld(t *testing.T, test func(w *world)) {
 // take takes a permit that is free.
 func (w *world) take(name string, capacity int) {
 	w.T.Helper()
-	_, err := semaphore.New(w.n, name, capacity, nil).TryAcquire(context.Background(), nil)
+	_, err := semaphore.New(w.n, name, capacity, semaphore.Config{}).TryAcquire(context.Background(), nil)
 	require.NoError(w.T, err)
 }
 
 // queue waits for one until the node is closed.
 func (w *world) queue(name string, capacity int) {
 	w.T.Helper()
-	go func() { _, _ = semaphore.New(w.n, name, capacity, nil).Acquire(context.Background(), nil) }()
+	go func() {
+		_, _ = semaphore.New(w.n, name, capacity, semaphore.Config{}).Acquire(context.Background(), nil)
+	}()
 }
 
 // scrape is what the exporter tells, by the text of each series.

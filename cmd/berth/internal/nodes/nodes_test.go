@@ -37,7 +37,7 @@ func TestADeadNodeIsShownAndFlushed(t *testing.T) {
 		_ = dead.Close(context.Background())
 	})
 	id := dead.ID()
-	_, err = qlock.New(dead, nil).Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+	_, err = qlock.New(dead, qlock.Config{}).Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 	require.NoError(t, err)
 	require.NoError(t, dead.Swarm().Start(context.Background()))
 	require.Equal(t, id, dead.ID())
@@ -113,7 +113,7 @@ func TestElectionsAreToldFromPlainLocks(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	stand := func(label string) {
-		e := leader.New(apptest.NodeOf(t, s, node.Config{Label: label}), "scheduler", nil)
+		e := leader.New(apptest.NodeOf(t, s, node.Config{Label: label}), "scheduler", leader.Config{})
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- e.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }) }()

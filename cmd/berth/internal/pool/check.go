@@ -114,7 +114,7 @@ func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 			if err := counted(ctx, a, read, name); err != nil {
 				return err
 			}
-			pool := allocator.New(n, name, allocator.PoolConfig[string]{
+			pool := allocator.New(n, name, allocator.Config[string]{
 				OpenTimeout: c.timeout, FailureRest: cmp.Or(c.rest, -1),
 				Healthy: func(ctx context.Context, resource string) error {
 					fault, err := checkOne(ctx, shell, c, name, resource)

@@ -146,7 +146,7 @@ func TestAFillingThatFailsSaysHowMuchWasSent(t *testing.T) {
 	err := fails(errors.New("broken pipe"))
 	require.Equal(t, 69, app.CodeOf(err))
 	require.ErrorContains(t, err, "broken pipe; 5 of 10 were sent before: 5 added, 0 kept, 0 removed; ")
-	err = fails(&berth.StaleError{Name: "proxies", Changed: "replaced"})
+	err = fails(&berth.OvertakenError{Name: "proxies", Changed: "replaced"})
 	require.Equal(t, 1, app.CodeOf(err))
 	require.ErrorContains(t, err, `"proxies": changed by another call meanwhile: replaced; 5 of 10`)
 	err = fails(berth.Invalid("resources", "no"))

@@ -143,7 +143,7 @@ func unknown(a *app.App, n berth.Name) error {
 
 // poolOf is the pool of a name. Its values are the keys.
 func poolOf(n *node.Node, name string) *allocator.Pool[string] {
-	return allocator.New(n, name, allocator.PoolConfig[string]{})
+	return allocator.New(n, name, allocator.Config[string]{})
 }
 
 // counted counts a pool; its error is also that there is nothing to count.

@@ -130,7 +130,7 @@ func (o *runOptions) permits(ctx context.Context, conn *app.Connection, n *node.
 			return nil, err
 		}
 	}
-	sem := semaphore.New(n, o.sem, capacity, nil)
+	sem := semaphore.New(n, o.sem, capacity, semaphore.Config{})
 	take := sem.Acquire
 	if o.try {
 		take = sem.TryAcquire
@@ -172,7 +172,7 @@ func (o *runOptions) stored(ctx context.Context, conn *app.Connection, read *ins
 
 // lines is the line of a lock, or of several.
 func (o *runOptions) lines(n *node.Node, read *inspect.Reader, label string) *spot {
-	locks := qlock.New(n, &qlock.Config{Lease: min(o.lease, waitLease)})
+	locks := qlock.New(n, qlock.Config{Lease: min(o.lease, waitLease)})
 	return &spot{
 		take: func(ctx context.Context) (berth.Handle, error) {
 			return o.lock(ctx, locks, &qlock.LockOptions{

@@ -93,7 +93,7 @@ func TestARunWithoutACapacityUsesTheStoredOne(t *testing.T) {
 func TestARunUsesItsNamespace(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Namespace: "other"}), "gpu", 1, nil)
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Namespace: "other"}), "gpu", 1, semaphore.Config{})
 	apptest.Got(other.Acquire(context.Background(), nil))(t)
 	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "true").Code)
 	require.Equal(t, 75, apptest.Spawn(t, s.URL(), "--namespace", "other", "run", "--sem", "gpu", "--capacity", "1", "--try", "true").Code)

@@ -18,7 +18,7 @@ import (
 
 // allocations is the line of a pool.
 func (o *runOptions) allocations(ctx context.Context, n *node.Node, read *inspect.Reader) (*spot, error) {
-	pool, viewer := allocator.New(n, o.pool, allocator.PoolConfig[string]{}), allocator.NewOperator(n)
+	pool, viewer := allocator.New(n, o.pool, allocator.Config[string]{}), allocator.NewOperator(n)
 	if err := o.within(ctx, viewer); err != nil {
 		return nil, err
 	}

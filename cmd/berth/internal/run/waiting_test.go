@@ -156,6 +156,6 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 func hold(t *testing.T, s *embedded.Server) {
 	t.Helper()
 	locks := apptest.LocksOf(t, s, node.Config{Label: "host/one/1"})
-	apptest.Got(semaphore.New(locks.Node, "gpu", 1, nil).Acquire(context.Background(), nil))(t)
+	apptest.Got(semaphore.New(locks.Node, "gpu", 1, semaphore.Config{}).Acquire(context.Background(), nil))(t)
 	apptest.Got(locks.Lock(context.Background(), "gpu", nil))(t)
 }

@@ -211,10 +211,10 @@ func TestAnOutcomeIsToldWhateverIsShown(t *testing.T) {
 // drain has not failed.
 func TestADrainThatIsEndedFromHereHasNotFailed(t *testing.T) {
 	drain, undrain := act.Action{Verb: act.Drain, Node: "n1"}, act.Action{Verb: act.Undrain, Node: "n1"}
-	stop := outcome{drain, `node "n1": 1 left`, &berth.StaleError{Changed: "stop"}}
+	stop := outcome{drain, `node "n1": 1 left`, &berth.OvertakenError{Changed: "stop"}}
 	ended := outcome{action: undrain, done: `node "n1": the drain has ended`}
 	failed := outcome{action: undrain, err: errors.New("broken")}
-	again := outcome{drain, `node "n1": 1 left`, &berth.StaleError{Changed: "drain"}}
+	again := outcome{drain, `node "n1": 1 left`, &berth.OvertakenError{Changed: "drain"}}
 	fails := outcome{drain, `node "n1": 2 left`, errors.New("broken")}
 	const is, was = `undrain n1: node "n1": the drain has ended`, `drain n1: node "n1": 1 left`
 	for name, tt := range map[string]struct {

@@ -197,7 +197,7 @@ func (l *live) end() []outcome {
 
 // undrained reports whether an outcome is that another call has ended the drain.
 func undrained(o outcome) bool {
-	var stale *berth.StaleError
+	var stale *berth.OvertakenError
 	return o.action.Verb == act.Drain && errors.As(o.err, &stale) && stale.Changed == "stop"
 }
 

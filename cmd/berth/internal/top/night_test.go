@@ -40,7 +40,7 @@ func (w night) process(label string, swarm node.SwarmConfig) process {
 	p := w.Process()
 	n := testkit.Must(node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Swarm: swarm})).In(w.T)
 	p.Closes(n.Close)
-	return process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
+	return process{p, n, w, qlock.New(n, qlock.Config{Lease: testkit.Lease})}
 }
 
 func as(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
@@ -55,17 +55,17 @@ func (p process) awaitLock(name, owner string) {
 
 // gpus has one hold the semaphore, and others wait.
 func (p process) gpus(other process, name string, waiting int) {
-	testkit.Must(semaphore.New(p.Node, name, 1, nil).Acquire(context.Background(), nil)).In(p.T)
+	testkit.Must(semaphore.New(p.Node, name, 1, semaphore.Config{}).Acquire(context.Background(), nil)).In(p.T)
 	for range waiting {
 		testkit.Queue(context.Background(), p.World, func(ctx context.Context) (*semaphore.Permit, error) {
-			return semaphore.New(other.Node, name, 1, nil).Acquire(ctx, nil)
+			return semaphore.New(other.Node, name, 1, semaphore.Config{}).Acquire(ctx, nil)
 		})
 	}
 }
 
 // rests is a pool whose one resource rests.
 func (p process) rests(name string, d time.Duration) {
-	pool := allocator.New(p.Node, name, allocator.PoolConfig[string]{})
+	pool := allocator.New(p.Node, name, allocator.Config[string]{})
 	testkit.Must(pool.Add(context.Background(), []string{"x"}, nil)).In(p.T)
 	require.NoError(p.T, pool.Rest(context.Background(), "x", d, "banned", nil))
 }

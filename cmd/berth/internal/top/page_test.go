@@ -39,7 +39,7 @@ import (
 func jam(t *testing.T) *embedded.Server {
 	t.Helper()
 	s, ctx := apptest.Server(t), context.Background()
-	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 1, nil)
+	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 1, semaphore.Config{})
 	apptest.Got(gpu.Acquire(apptest.Owned("order 66"), nil))(t)
 	go func() { _, _ = gpu.Acquire(ctx, nil) }() // ends with the node
 	locks := apptest.LocksOf(t, s, node.Config{Label: "two\x1b[2J"})
