@@ -69,17 +69,17 @@ func (x *explaining) mends() (all []Mend) {
 		}
 		add(m)
 	}
-	dead, wanted := false, x.head != nil || x.e.Claim != ""
+	dead := false
 	for _, h := range x.holds[:min(len(x.holds), blockers)] {
 		switch s.process(h) {
 		case Condemned, Zombie:
 			dead = true
 		case Detached:
-			if wanted && s.lasting(h.Deadline) {
+			if s.lasting(h.Deadline) {
 				release(h, "nobody is to resume the hold of %s")
 			}
 		case Endless:
-			if heard := s.nodeHeard(h.Node).At; wanted && (heard.IsZero() || s.ago(heard) > worth) {
+			if heard := s.nodeHeard(h.Node).At; heard.IsZero() || s.ago(heard) > worth {
 				release(h, "the process of %s is dead")
 			}
 		case Overdue:

@@ -49,13 +49,17 @@ func TestWhatMends(t *testing.T) {
 		"dead for the swarm":        {lockOf(holds("omega", endless)).in(waits("beta")).with(zombie), "", []Mend{flush}},
 		"likewise, for nobody":      {lockOf(holds("omega", endless)).with(zombie), "", []Mend{flush}},
 		"without end":               {lockOf(holds("omega", endless)).in(waits("beta")), "", []Mend{release(nightly("release"), "n-omega.1", dead)}},
-		"likewise, for nobody else": {lockOf(holds("omega", endless)), "", nil},
+		"likewise, for nobody else": {lockOf(holds("omega", endless)), "", []Mend{release(nightly("release"), "n-omega.1", dead)}},
 		"the claim that holds":      {lockOf(holds("omega", endless)).asked("omega"), "n-omega.1", []Mend{release(nightly("release"), "n-omega.1", dead)}},
 		"without end, and its node lives": {lockOf(holds("omega", endless)).in(waits("beta")).with(func(s *snapshot) {
 			s.nodes = map[string]reader.Node{"n-omega": {ID: "n-omega", Ends: after(10 * time.Second), Limit: 15 * time.Second}}
 		}), "", nil},
 		"left behind": {
 			lockOf(holds("omega", detached(time.Hour))).in(waits("beta")), "",
+			[]Mend{release(nightly("release"), "n-omega.1", "nobody is to resume the hold of omega")},
+		},
+		"left behind, for nobody else": {
+			lockOf(holds("omega", detached(time.Hour))), "",
 			[]Mend{release(nightly("release"), "n-omega.1", "nobody is to resume the hold of omega")},
 		},
 		"left behind, which a flush leaves": {
