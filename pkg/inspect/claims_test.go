@@ -1,6 +1,8 @@
 package inspect
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,4 +67,33 @@ func TestAReplicaKnowsOfNoDead(t *testing.T) {
 		got := trouble(&n, []reader.Found[berth.Holder]{{Entry: hold}}, map[string]bool{"a": true}, func(*berth.Holder) bool { return false })
 		require.Equal(t, map[bool]berth.Level{false: berth.LevelStuck, true: berth.LevelBusy}[replica], got.Level)
 	}
+}
+
+// A walk over all nodes goes on for as long as somebody looks: of a million claims it remembers those of one name, and counts.
+func TestAWalkOverNodesRemembersTheClaimsOfOneName(t *testing.T) {
+	t.Parallel()
+	const many = 50
+	var w Nodes
+	page := func(name string, waits, holds int) (p Page[Claim]) {
+		p.At = noon
+		for i := range waits {
+			p.Items = append(p.Items, Claim{Name: name, Wait: &berth.Waiter{ID: fmt.Sprint(name, i), Node: "n"}})
+		}
+		for i := range holds { // the first of those that waited was granted meanwhile
+			p.Items = append(p.Items, Claim{Name: name, Hold: &berth.Holder{ID: fmt.Sprint(name, waits-1+i), Node: "n"}})
+		}
+		return p
+	}
+	want := []Claimed{}
+	for _, name := range []string{"a", "b", "c"} {
+		whole := page(name, many, many)
+		for items := range slices.Chunk(whole.Items, 30) { // a name may be in several pages
+			w.add(Page[Claim]{At: noon, Items: items})
+		}
+		require.Len(t, w.claims, 2*many-1)
+		want = append(want, Claimed{Name: name, Claims: many})
+	}
+	w.add(page("a", 1, 0)) // a server may list a name twice
+	require.Equal(t, want[1:], w.node("n", reader.Node{}, nil).Holds)
+	require.Equal(t, []Claimed{{Name: "a", Claims: 1}, {Name: "b", Claims: many - 1}, {Name: "c", Claims: many - 1}}, w.node("n", reader.Node{}, nil).Waits)
 }

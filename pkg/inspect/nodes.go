@@ -69,15 +69,23 @@ type Nodes struct {
 	cursor string
 	nodes  map[string]*nodeClaims
 	page   Page[Node] // as far as it was read
+	of     berth.Ref  // whose claims are read now: all of a name come one after the other
+	claims map[string]met
+}
+
+// met is a claim that a walk has met. It is met twice if it was granted meanwhile: waiting, and then holding.
+type met struct {
+	node  string
+	holds bool
 }
 
 // nodeClaims are the claims of a node that a walk has met.
 type nodeClaims struct {
 	label string
 	told  told
-	since time.Time            // the oldest one
-	holds map[string]berth.Ref // by claim
-	waits map[string]berth.Ref
+	since time.Time         // the oldest one
+	holds map[berth.Ref]int // so many claims of a name
+	waits map[berth.Ref]int
 }
 
 // Nodes returns a walk that begins.
@@ -86,6 +94,8 @@ func (r *Reader) Nodes() *Nodes { return &Nodes{reader: r} }
 // NodeOf tells of one node, by its claims and the swarm. Its State is "" where nothing is known of it.
 func (r *Reader) NodeOf(ctx context.Context, id string, claims Page[Claim]) (Node, error) {
 	w := r.Nodes()
+	claims.Items = slices.Clone(claims.Items) // of several readings, perhaps
+	slices.SortStableFunc(claims.Items, func(a, b Claim) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	w.add(claims)
 	probed, _, err := r.read.Probed(ctx, id)
 	drains, failed := r.Drains(ctx)
@@ -113,9 +123,11 @@ func drainOf(drains []berth.Drain, id, label string, since time.Time) *berth.Dra
 // end; the next call then begins another one. A claim that comes and goes meanwhile may be missing. The error is that of
 // Claims where nothing was read, and the end of ctx is in Problems else.
 func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
-	if w.cursor == "" {
-		w.nodes, w.page = nil, Page[Node]{}
-	}
+	defer func() {
+		if w.cursor == "" { // what the walk has met is told, and not read again
+			*w = Nodes{reader: w.reader}
+		}
+	}()
 	for n := 0; pages == 0 || n < pages; n++ {
 		found, err := w.reader.Claims(ctx, ClaimFilter{}, w.cursor, reader.Most)
 		if err != nil && (w.page.At.IsZero() || scriptkit.CallersEnd(ctx) == nil) {
@@ -176,12 +188,17 @@ func (w *Nodes) add(found Page[Claim]) {
 	w.page.Problems = append(w.page.Problems, found.Problems...)
 	for i := range found.Items {
 		c := &found.Items[i]
+		if ref := (berth.Ref{Kind: c.Kind, Name: c.Name}); w.claims == nil || ref != w.of {
+			w.count()
+			w.of, w.claims = ref, map[string]met{}
+		}
+		w.claims[c.ID()] = met{c.Node(), c.Hold != nil}
 		if w.nodes == nil {
 			w.nodes = map[string]*nodeClaims{}
 		}
 		n := w.nodes[c.Node()]
 		if n == nil {
-			n = &nodeClaims{holds: map[string]berth.Ref{}, waits: map[string]berth.Ref{}}
+			n = &nodeClaims{holds: map[berth.Ref]int{}, waits: map[berth.Ref]int{}}
 			w.nodes[c.Node()] = n
 		}
 		n.label = cmp.Or(c.Label(), n.label)
@@ -189,12 +206,31 @@ func (w *Nodes) add(found Page[Claim]) {
 			n.since = since
 		}
 		n.told.take(c.Heard, c.late())
-		to, ref := n.waits, berth.Ref{Kind: c.Kind, Name: c.Name}
-		if c.Hold != nil {
-			to = n.holds
-			delete(n.waits, c.ID()) // it was granted meanwhile
+	}
+	w.count()
+}
+
+// count notes how many claims of the name each node has. A server may list a name twice: what was read last counts.
+func (w *Nodes) count() {
+	holds, waits := map[string]int{}, map[string]int{}
+	for _, c := range w.claims {
+		if c.holds {
+			holds[c.node]++
+		} else {
+			waits[c.node]++
 		}
-		to[c.ID()] = ref
+	}
+	for _, c := range w.claims {
+		n := w.nodes[c.node]
+		note(n.holds, w.of, holds[c.node])
+		note(n.waits, w.of, waits[c.node])
+	}
+}
+
+// note notes a count, of which none is left out.
+func note(counts map[berth.Ref]int, ref berth.Ref, n int) {
+	if counts[ref] = n; n == 0 {
+		delete(counts, ref)
 	}
 }
 
@@ -226,11 +262,7 @@ func (w *Nodes) node(id string, in reader.Node, drains []berth.Drain) Node {
 }
 
 // parts are the names of claims.
-func parts(claims map[string]berth.Ref) []Claimed {
-	counts := map[berth.Ref]int{}
-	for _, ref := range claims {
-		counts[ref]++
-	}
+func parts(counts map[berth.Ref]int) []Claimed {
 	all := make([]Claimed, 0, len(counts))
 	for _, ref := range slices.SortedFunc(maps.Keys(counts), func(a, b berth.Ref) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
