@@ -209,6 +209,28 @@ func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
 	})
 }
 
+// Only who writes below the namespace beside Berth can change it while the caller holds the lock.
+func TestACallEndsWhereTheLastRunChangesEachTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, asked := w.node(), 0
+		w.Until(2 * hour)
+		before := time.Now().UnixMilli() - hour.Milliseconds()
+		n.OnCommand(on("once_begin", link.Pass, func() {
+			if asked++; asked <= 100 {
+				w.Do("HSET", record, "run", fmt.Sprintf("%d %d 1 1 1 1 0 0 failed n 1:ax", before-int64(asked), before))
+			}
+		}))
+		run, _, err := n.job(hourly).Begin(t.Context())
+		if run != nil {
+			require.NoError(t, run.End(t.Context(), nil))
+		}
+		require.ErrorContains(t, err, `the last run of "digest" has changed 10 times under its lock`)
+		require.Equal(t, 10, asked)
+		n.OnCommand(nil)
+		n.ran(hourly, nil) // the lock was given back
+	})
+}
+
 // It comes while a call is on its way to the script, so that the look before does not see it.
 func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
 	for _, field := range []string{"fmt 2", "run damaged", "success damaged", "expires damaged"} {

@@ -31,13 +31,30 @@ const (
 // unreadable is what the scripts say in the place of a form of what no release has written.
 const unreadable = "0"
 
-// decide has the server begin the run under the lock. Neither the caller's end nor the hold's ends
-// that call: what has begun is to be known.
-func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
-	j, d := q.j, decision{result: Result{Info: Info{Period: q.period}}}
+// mostChanged is how often a call asks again whose view of the last run is outdated. It holds the lock under which runs
+// begin: nobody of Berth's changes it so often.
+const mostChanged = 10
+
+// decide has the server begin the run under the lock, and asks again where another one has begun since the call looked.
+func (q *call) decide(ctx context.Context, lock *qlock.Lock) (d decision) {
+	for range mostChanged {
+		changed := false
+		if d, changed = q.decideOnce(ctx, lock); !changed {
+			return d
+		}
+	}
+	d.err = fmt.Errorf("berth: the last run of %q has changed %d times under its lock", q.j.name, mostChanged)
+	return d
+}
+
+// decideOnce is decide for what the call knows. Neither the caller's end nor the hold's ends that call: what has begun is
+// to be known.
+func (q *call) decideOnce(ctx context.Context, lock *qlock.Lock) (d decision, changed bool) {
+	j := q.j
+	d.result = Result{Info: Info{Period: q.period}}
 	if ctx.Err() != nil {
 		d.err = q.left(ctx)
-		return d
+		return d, false
 	}
 	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), j.p.Settings.Label, q.middle(), "0", "0")
 	if last := q.last.Run; last != nil {
@@ -46,13 +63,12 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 	r, err := j.p.Runner.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{j.key()}, args)
 	if err != nil {
 		d.err = errors.Join(err, lock.Err())
-		return d
+		return d, false
 	}
 	switch r.Status() {
-	case statusChanged: // since the call looked, and not again: it holds the lock
-		if q.last.Run, d.err = parseInfo(r.Str(1)); d.err == nil {
-			return q.decide(ctx, lock)
-		}
+	case statusChanged:
+		q.last.Run, d.err = parseInfo(r.Str(1))
+		return d, d.err == nil
 	case statusBegun:
 		if d.run, d.err = q.begun(ctx, lock, &r); d.err == nil {
 			d.result = Result{Ran, d.run.info}
@@ -60,7 +76,7 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 	case statusDone, statusUsedUp, statusFailed:
 		info, err := parseInfo(r.Str(1))
 		if d.err = errors.Join(r.Err(), err); d.err != nil || info == nil {
-			return d
+			return d, false
 		}
 		if r.Status() == statusFailed {
 			d.rest = time.Duration(r.Int(2)) * time.Millisecond
@@ -73,7 +89,7 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 	default:
 		d.err = unexpected(q.j.name, &r)
 	}
-	return d
+	return d, false
 }
 
 // begun is the run that has begun, unless its hold was lost meanwhile: it is stopped then, before anything
