@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -106,9 +107,13 @@ func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
 	o, err := w.read.Overview(inspect.NameFilter{})
 	return look(w, "overview", sort{every: OverviewEvery, shared: true}, err, func(ctx context.Context) (inspect.Page[berth.Name], error) {
 		o.Mark(w.aside())
+		drains := make(chan Drains, 1)
+		w.loops.Go(func() { w.readDrains(ctx, drains) })
 		page, err := o.Read(ctx)
-		if err == nil {
-			w.readDrains(ctx)
+		if seen := <-drains; err == nil {
+			w.mu.Lock()
+			w.drains = seen
+			w.mu.Unlock()
 		}
 		return page, err
 	})
@@ -122,16 +127,19 @@ type Drains struct {
 	read time.Time
 }
 
-// readDrains reads the drains beside an overview, unless they were read within DrainsEvery.
-func (w *Watcher) readDrains(ctx context.Context) {
-	if seen := w.DrainsSeen(); time.Since(seen.read) < DrainsEvery {
-		return
+// readDrains reads the drains while an overview is read, unless they were read within DrainsEvery.
+func (w *Watcher) readDrains(ctx context.Context, to chan<- Drains) {
+	seen := w.DrainsSeen()
+	if read := time.Now(); read.Sub(seen.read) >= DrainsEvery {
+		seen = Drains{read: read}
+		if err := guard.Run("the reading of drains", w.tells, func() (err error) {
+			seen.Page, err = w.read.Drains(ctx)
+			return err
+		}); err != nil {
+			seen.Err = err
+		}
 	}
-	read := time.Now()
-	page, err := w.read.Drains(ctx)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.drains = Drains{page, err, read}
+	to <- seen
 }
 
 // DrainsSeen are those that were read last beside an overview. It reads nothing.

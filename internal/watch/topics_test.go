@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -179,6 +181,30 @@ func TestOfManyClaimsOneReadingAsksForThoseThatWereReadTheLongestAgo(t *testing.
 		for _, f := range feeds {
 			f.Close()
 		}
+	})
+}
+
+// An overview whose server is far away is not the later by the drains.
+func TestDrainsAreReadWhileAnOverviewIs(t *testing.T) {
+	testkit.In(t, "a", "berth:lock:{a}:state", "berth:lock:{a}:line", func(t *testing.T, base *testkit.World) {
+		reads := base.Process()
+		var drains atomic.Pointer[time.Time]
+		reads.OnCommand(func(c link.Command) link.Fate {
+			if now := time.Now(); c.Name == "HSCAN" {
+				drains.Store(&now)
+			}
+			return link.Slow(100 * time.Millisecond)
+		})
+		w := New(testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t), nil)
+		defer w.Close()
+		began := time.Now()
+		f := w.Overview()
+		defer f.Close()
+		last := testkit.Must(f.First(t.Context())).In(t)
+		require.NoError(t, last.Err)
+		require.Greater(t, time.Since(began), 100*time.Millisecond, "it is read in several steps")
+		require.NoError(t, w.DrainsSeen().Err)
+		require.Equal(t, began, *drains.Load())
 	})
 }
 
