@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,14 +148,17 @@ type drainDocument struct {
 	berth.DrainTarget
 	Stopped bool `json:"stopped"`
 	berth.Drained
+	none bool // there was no drain to stop
 }
 
 // drain drains. What was done is told, also beside an error.
 func (a *App) drain(ctx context.Context, o *drainOptions) error {
 	var d berth.Drained
-	failed := a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
+	none := false
+	failed := a.acting(ctx, node.Config{}, func(ctx context.Context, n *node.Node, read *inspect.Reader) (err error) {
 		if o.stop {
-			err = n.Operator().StopDrain(ctx, o.target)
+			none = noDrain(ctx, read, o.target)
+			err = n.Operator().StopDrain(ctx, o.target) // who has heard of one that the server has lost drains all the same
 		} else {
 			if ctx.Err() == nil { // else no server is asked
 				a.tellDraining(&o.DrainOptions)
@@ -172,11 +176,17 @@ func (a *App) drain(ctx context.Context, o *drainOptions) error {
 		}
 		return InFlags(err, "Node", "--node", "Label", "--label", "For", "--for", "Reason", "--reason", "Force", "--force", "ForceAfter", "--force-after")
 	})
-	err := Listed(failed, d.Asked+d.Cancelled+d.Ended+d.Left, func() error { return a.printDrained(drainDocument{o.target, o.stop, d}) })
+	err := Listed(failed, d.Asked+d.Cancelled+d.Ended+d.Left, func() error { return a.printDrained(drainDocument{o.target, o.stop, d, none}) })
 	if err == nil && d.Detached > 0 {
 		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", view.Count(d.Detached, "hold")))
 	}
 	return err
+}
+
+// noDrain says that no drain of the target is in force; false where that is not known.
+func noDrain(ctx context.Context, read *inspect.Reader, target berth.DrainTarget) bool {
+	found, err := read.Drains(ctx)
+	return err == nil && !found.Partial && !slices.ContainsFunc(found.Items, func(d berth.Drain) bool { return d.DrainTarget == target })
 }
 
 // tellDraining says how long the command may last.
@@ -216,6 +226,9 @@ func left(d *berth.Drained) string {
 
 func (a *App) printDrained(d drainDocument) error {
 	says := "drains no more; processes hear of it within 5 s"
+	if d.none {
+		says = "no such drain is in force; processes that drain all the same hear of its end within 5 s"
+	}
 	if !d.Stopped {
 		says = fmt.Sprintf("%s asked for, %s cancelled, %s ended by force, %s",
 			view.Count(d.Asked, "hold"), view.Count(d.Cancelled, "wait"), view.Count(d.Ended, "hold"), left(&d.Drained))

@@ -106,18 +106,22 @@ func (p *pausing) check(cmd *cobra.Command, args []string) error {
 
 func (p *pausing) one(ctx context.Context, a *App, n *node.Node, read *inspect.Reader, name string) error {
 	kind, err := p.meant(ctx, a, read, name)
+	says := pausedText(p.pause)
 	switch {
 	case err != nil:
 		return err
 	case p.pause == nil:
-		err = n.Operator().Unpause(ctx, kind, name)
+		if before, unread := read.Name(ctx, kind, name); unread == nil && before.Err == nil && before.Pause == nil {
+			says = "it was not paused"
+		}
+		err = n.Operator().Unpause(ctx, kind, name) // a pause may be on its way
 	default:
 		err = n.Operator().Pause(ctx, kind, name, p.pause.Left, p.pause.Reason)
 	}
 	if err != nil {
 		return InFlags(err, "lasts", "--for")
 	}
-	return Told(a, "", pauseDocument{Kind: kind, Name: name, Pause: p.pause}, act.Nouns[kind]+" "+text.Plain(name)+": "+pausedText(p.pause))
+	return Told(a, "", pauseDocument{Kind: kind, Name: name, Pause: p.pause}, act.Nouns[kind]+" "+text.Plain(name)+": "+says)
 }
 
 func (p *pausing) everything(ctx context.Context, a *App, n *node.Node) (err error) {

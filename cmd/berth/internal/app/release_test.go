@@ -207,10 +207,14 @@ func TestDrainOfALabel(t *testing.T) {
 	require.Regexp(t, `^DRAINED +SINCE +LEFT +HOLDS +WAITS +REASON\nlabel "worker/\*" +[\d.]+s +no end +0 +0 +"moving"\n$`, listed.Out)
 	_, err := sem.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrDraining)
+	stop := func(flags ...string) apptest.Result {
+		return apptest.Call(t, s.URL(), append([]string{"drain", "--label", "worker/*", "--stop"}, flags...)...)
+	}
+	require.Equal(t, apptest.Outcome(0, "worker/*: drains no more; processes hear of it within 5 s\n", ""), stop())
 	require.JSONEq(t, `{"namespace": "berth", "label": "worker/*", "stopped": true,
 		"asked": 0, "cancelled": 0, "ended": 0, "detached": 0, "left": 0}`,
-		apptest.Call(t, s.URL(), "drain", "--label", "worker/*", "--stop", "--json").Out)
-	require.Equal(t, apptest.Outcome(0, "n1: drains no more; processes hear of it within 5 s\n", ""), apptest.Call(t, s.URL(), "drain", "--node", "n1", "--stop"))
+		stop("--json").Out)
+	require.Equal(t, apptest.Outcome(0, "n1: no such drain is in force; processes that drain all the same hear of its end within 5 s\n", ""), apptest.Call(t, s.URL(), "drain", "--node", "n1", "--stop"))
 }
 
 func TestDrainLeavesWhatIsDetached(t *testing.T) {

@@ -21,6 +21,7 @@ func TestPauseAndUnpause(t *testing.T) {
 		require.JSONEq(t, `{"namespace": "berth", "kind": "`+group+`", "name": "gpu", "pause": {"leftMs": 90000, "reason": "why"}}`,
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "90s", "--reason", "why", "--json").Out)
 		require.Equal(t, apptest.Outcome(0, noun+" gpu: no longer paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
+		require.Equal(t, apptest.Outcome(0, noun+" gpu: it was not paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
 		require.JSONEq(t, `{"namespace": "berth", "kind": "`+group+`", "name": "gpu", "pause": null}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
 	}
 }
