@@ -66,6 +66,9 @@ func named[T any](known bool, of func(*T) berth.Ref) view.Columns[T] {
 	}}}
 }
 
+// namedHelp says how names are printed.
+const namedHelp = "kind/name, with one --kind the name"
+
 // printNames prints the cells of a column, each once.
 func printNames[T any](a *App, column view.Columns[T], rows []T, most int) (err error) {
 	said := map[string]bool{}
@@ -128,7 +131,7 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, hea
 	var page Paging
 	var kinds []string
 	var cycles inspect.Cycles
-	names := "kind/name"
+	names := namedHelp
 	if kind != "" {
 		kinds, names = []string{string(kind)}, "the name"
 	} else {
@@ -156,7 +159,7 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, hea
 			a.mark(ctx, read, &all, &cycles)
 			by.Sort(all.Items)
 			shown := columns(a, view.Names.Pick(heads...), view.Names,
-				named(kind != "", func(n *berth.Name) berth.Ref { return berth.Ref{Kind: n.Kind, Name: n.Name} }))
+				named(len(some) == 1, func(n *berth.Name) berth.Ref { return berth.Ref{Kind: n.Kind, Name: n.Name} }))
 			return List(a, "", all, none, shown, all.Items, page.Of(a))
 		})
 	})

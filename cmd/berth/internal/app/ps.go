@@ -63,7 +63,7 @@ tells. What was not read --within the time is left out, and the output is said t
 	flags.BoolVar(&f.Waiting, "waiting", false, "only waits")
 	TimeVar(flags, &within, "within", 10*time.Second, "leave out what is not read by then")
 	page.Bind(cmd)
-	a.formFlag(cmd, "kind/name of what is held or waited for")
+	a.formFlag(cmd, namedHelp)
 	a.Watch(cmd, watch.ClaimsEvery)
 	return cmd
 }
@@ -93,7 +93,7 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 			none = "No claim that matches was found"
 		}
 		by.Sort(found.Items)
-		shown := columns(a, listed, wide, named(false, func(c *view.Claim) berth.Ref { return berth.Ref{Kind: c.Kind, Name: c.Name} }))
+		shown := columns(a, listed, wide, named(len(f.Kinds) == 1, func(c *view.Claim) berth.Ref { return berth.Ref{Kind: c.Kind, Name: c.Name} }))
 		return List(a, "", found, none, shown, view.Listed(found.Items), most)
 	})
 }
