@@ -26,6 +26,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	var syntax *pflag.InvalidSyntaxError
+	var refused *berth.ConfigError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		// What follows a single - is not repeated: it may be -redis=URL.
@@ -36,6 +37,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("--%s needs a value: %s", missing.GetSpecifiedName(), form(missing.GetFlag()))
 	case errors.As(err, &invalid) && errors.Is(err, errTwice):
 		return berth.Invalid("--"+invalid.GetFlag().Name, "%w", errTwice)
+	case errors.As(err, &refused): // the flag says it itself
+		return refused
 	case errors.As(err, &invalid) && tooLong(invalid):
 		return berth.Invalid("--"+invalid.GetFlag().Name, "%q is too long; the longest time is about 292 years, 2562047h", invalid.GetValue())
 	case errors.As(err, &invalid):
