@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
@@ -59,6 +60,21 @@ func CompletingMany(names listing, of listingOf) cobra.CompletionFunc {
 // completeFlag completes a flag, which exists, with words.
 func completeFlag(cmd *cobra.Command, flag string, words []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// filesAside has a shell offer no files for the flags that take none.
+func filesAside(cmd *cobra.Command) {
+	none := func(flag *pflag.Flag) {
+		what, _ := pflag.UnquoteUsage(flag)
+		if _, completed := cmd.GetFlagCompletionFunc(flag.Name); !completed && what != "FILE" && what != "CMD" {
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, cobra.NoFileCompletions)
+		}
+	}
+	cmd.PersistentFlags().VisitAll(none)
+	cmd.Flags().VisitAll(none)
+	for _, sub := range cmd.Commands() {
+		filesAside(sub)
+	}
 }
 
 // complete returns the candidates of a listing that begin with a prefix and that a shell

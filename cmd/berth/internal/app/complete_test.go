@@ -87,6 +87,19 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.Equal(t, []string{"state", "name", "held", "share", "waiting", "wait", "hold"}, completed(t, url, "sem", "ls", "--sort", ""))
 }
 
+// A shell offers files where it is told nothing else.
+func TestFilesAreOfferedOnlyWhereAFileIsMeant(t *testing.T) {
+	t.Parallel()
+	const noFiles, files = ":4\n", ":0\n"
+	for line, want := range map[string]string{
+		"drain --label": noFiles, "drain --node": noFiles, "drain --reason": noFiles, "ps --label": noFiles, "ps --node": noFiles,
+		"ps --owner": noFiles, "release --node": noFiles, "want --node": noFiles, "pause --for": noFiles, "ps --namespace": noFiles,
+		"check --redis-ca": files, "pool add proxies --file": files, "pool check proxies --exec": files,
+	} {
+		require.Equal(t, want, apptest.Call(t, apptest.Nobody, append(append([]string{"__complete"}, strings.Fields(line)...), "")...).Out, line)
+	}
+}
+
 // More than a plain word is offered alone, or not at all: a shell types the beginning that candidates share, and runs it
 // at the next Tab.
 func TestCompletionOffersAlone(t *testing.T) {

@@ -44,6 +44,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	root := a.root()
 	root.AddCommand(commands(a)...)
 	singles(root)
+	filesAside(root)
 	root.SetArgs(args)
 	root.SetIn(in)
 	a.completionCommand(root)
