@@ -17,7 +17,8 @@ func (e *Engine) drained() error {
 	return e.cfg.Drains()
 }
 
-// released is how a hold has ended that somebody else has ended: in a process that drains, by the drain as far as it knows.
+// released is how a hold has ended that somebody else has ended. In a process that drains the error names the drain, which
+// need not be why: the server does not say who has ended a hold.
 func (e *Engine) released() error {
 	if why := e.drained(); why != nil {
 		return endedBy{why}
@@ -25,12 +26,12 @@ func (e *Engine) released() error {
 	return berth.ErrReleased
 }
 
-// endedBy is the end of a hold that a drain has ended.
+// endedBy is the end of a hold during a drain.
 type endedBy struct{ drain error }
 
-// Error is berth.ErrReleased with the drain.
+// Error is berth.ErrReleased beside the drain.
 func (e endedBy) Error() string {
-	return berth.ErrReleased.Error() + " (" + strings.TrimPrefix(e.drain.Error(), "berth: ") + ")"
+	return berth.ErrReleased.Error() + " (while " + strings.TrimPrefix(e.drain.Error(), "berth: ") + ")"
 }
 
 // Unwrap returns both errors.

@@ -245,7 +245,7 @@ func TestADrainEndsTheRestByForce(t *testing.T) {
 		w.Advance(lease)
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		require.ErrorIs(t, p.Err(), berth.ErrDraining)
-		require.ErrorContains(t, p.Err(), `released (drained by label "worker/*": moving) after`)
+		require.ErrorContains(t, p.Err(), `released (while drained by label "worker/*": moving) after`)
 		_, err = n.on("other").TryAcquire(ctx, nil)
 		require.ErrorContains(t, err, `drained by label "worker/*": moving`)
 		require.Equal(t, 1, w.stats().Held, "what is detached is no process's")
