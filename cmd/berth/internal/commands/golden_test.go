@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/golden"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // shown are the commands that read.
@@ -46,16 +48,22 @@ func TestWhatCommandsPrint(t *testing.T) {
 		url, shut := open(w)
 		defer shut()
 		address := strings.NewReplacer(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "?client_cache=0"), "<address>")
-		for _, command := range slices.Concat(shown, changing) {
+		compare := func(command string) {
 			args := strings.Fields(command)
 			file, _, _ := strings.Cut(command, " --for")
 			file = strings.NewReplacer(" --", "-", " ", "-").Replace(file)
-			if slices.Contains(shown, command) {
+			if !slices.Contains(changing, command) {
 				r := apptest.Call(t, url, args...)
 				golden.Compare(t, file+".txt", address.Replace(fmt.Sprintf("%s%sexit code %d\n", r.Out, r.Err, r.Code)))
 			}
 			golden.Compare(t, file+".json", address.Replace(apptest.Call(t, url, append(args, "--json")...).Out))
 		}
+		for _, command := range slices.Concat(shown, changing) {
+			compare(command)
+		}
+		since := time.Now().Add(-2 * time.Second).UnixMilli()
+		w.Do("HSET", testkit.Must(keyspace.New(keyspace.DefaultNamespace)).In(w.T).Notice(), notice.Label+"host-1/*", fmt.Sprintf("%d 0 0 drain a\nmove", since))
+		compare("drain --list")
 	})
 }
 
