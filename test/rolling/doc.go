@@ -8,6 +8,6 @@
 // today on a connection that sends the kept scripts instead of those of today: what
 // two releases share is the data, and only scripts touch it.
 //
-// No version has been released yet. Until one is, the tests keep the scripts of today
-// in a temporary folder, by the same target, and these stand for the previous release.
+// Until a version is released, the tests keep the scripts of today in a temporary folder,
+// by the same target, and these stand for the previous release.
 package rolling

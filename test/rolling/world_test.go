@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +25,7 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -106,11 +109,15 @@ type process struct {
 	*node.Node
 	w     *world
 	wire  *link.Link
+	redis rueidis.Client
 	dead  atomic.Bool
 	sem   *semaphore.Semaphore
 	locks *qlock.Locks
 	pool  *allocator.Pool[string]
 	pools *allocator.Operator
+
+	mu    sync.Mutex
+	heard []string // guarded by mu
 }
 
 // process starts one of the release, nil for today's.
@@ -123,12 +130,31 @@ func (w *world) process(release *scriptkit.Library) *process {
 	if release != nil {
 		redis = beside(redis, release)
 	}
-	p.Node, err = node.New(redis, node.Config{Lease: lease, Swarm: node.SwarmConfig{FlushEvery: -1}})
+	p.redis = redis
+	p.Node, err = node.New(redis, node.Config{Lease: lease, Observer: observe.Func(p.hears), Swarm: node.SwarmConfig{FlushEvery: -1}})
 	require.NoError(w, err)
 	w.closing = append(w.closing, func() { _ = p.Close(context.Background()) }) // of one that died nothing can be given back
 	p.sem, p.locks = semaphore.New(p.Node, name, capacity, nil), qlock.New(p.Node, &qlock.Config{Lease: lease})
 	p.pool, p.pools = allocator.New(p.Node, name, allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	return p
+}
+
+// hears notes the kinds of events that are at least warnings.
+func (p *process) hears(e observe.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kind := "`" + string(e.Kind) + "`"; e.Kind.Level() >= slog.LevelWarn && !slices.Contains(p.heard, kind) {
+		p.heard = append(p.heard, kind)
+	}
+}
+
+// events are the kinds of those that the process has told of since the last call, in the order of the alphabet.
+func (p *process) events() (kinds []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kinds, p.heard = p.heard, nil
+	slices.Sort(kinds)
+	return kinds
 }
 
 // die ends the process: nothing of it reaches the server any more, until it is back.
