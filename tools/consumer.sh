@@ -194,20 +194,22 @@ END
   block 2
   printf '\tlog.Println("used:", err, digest.Name(), scheduler.Name())\n}\n'
 } >"$work/app/use/main.go"
-# runs FOLDER WORDS: the program there ends well, and says the words.
+# runs FOLDER WORDS...: the program there ends well, and says all words.
 runs() {
-  local said
-  said=$(go -C "$work/app" run "./$1" 2>&1) || die "the README's program in $1: $said"
-  [[ $said == *"$2"* ]] || die "the README's program in $1 does not say '$2': $said"
+  local said words
+  said=$(timeout 300 go -C "$work/app" run "./$1" 2>&1) || die "the README's program in $1: $said"
+  for words in "${@:2}"; do
+    [[ $said == *"$words"* ]] || die "the README's program in $1 does not say '$words': $said"
+  done
 }
-runs first "released: <nil>"
-runs use "trained; fence 1"
-runs use "used: throttled digest scheduler"
+runs first "nobody else is here; fence" "released: <nil>"
+runs use "trained; fence" "used: throttled digest scheduler"
 modules ran
 diff "$work/after" "$work/ran" >&2 || die "the README's programs need other modules"
 say "the README's programs run"
 
-GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version"
+GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version" 2>"$work/get.log" ||
+  die "go install: $(cat "$work/get.log")"
 [[ $("$work/bin/berth" version) == "berth version $version, "* ]] || die "the installed command is $("$work/bin/berth" version)"
 "$work/bin/berth" demo --help | grep -q 'with real processes' || die "the installed command has no demo"
 say "go install $module/cmd/berth@$version works"
