@@ -211,7 +211,7 @@ say "the README's programs run"
 GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version" 2>"$work/get.log" ||
   die "go install: $(cat "$work/get.log")"
 [[ $("$work/bin/berth" version) == "berth version $version, "* ]] || die "the installed command is $("$work/bin/berth" version)"
-"$work/bin/berth" demo --help | grep -q 'with real processes' || die "the installed command has no demo"
+[[ $("$work/bin/berth" demo --help) == *"with real processes"* ]] || die "the installed command has no demo"
 say "go install $module/cmd/berth@$version works"
 
 for folder in contrib/*; do

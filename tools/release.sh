@@ -32,8 +32,8 @@ prepare() {
   ! git rev-parse -q --verify "refs/tags/$version" >/dev/null || die "the tag $version is there already"
   [ ! -e "$kept" ] || die "$kept is there already"
   [ -z "$(section "$number")" ] || die "CHANGELOG.md has $version already"
-  section Unreleased | grep -q '^- ' || die "CHANGELOG.md has nothing under [Unreleased]: there is nothing to release"
-  last=$(sed -nE 's/^## \[([0-9][^]]*)\].*/\1/p' CHANGELOG.md | head -n 1)
+  section Unreleased | grep '^- ' >/dev/null || die "CHANGELOG.md has nothing under [Unreleased]: there is nothing to release"
+  last=$(sed -nE '/^## \[[0-9]/{s/^## \[([^]]*)\].*/\1/p;q}' CHANGELOG.md)
   [ "$(printf '%s\n' "$last" "$number" | tr - '~' | sort -V | tail -n 1)" = "${number/-/\~}" ] ||
     die "VERSION: $version is not newer than v$last"
 

@@ -11,7 +11,7 @@ what=$1
 [ "$what" = first ] || tools/docker.sh answers || die "no Docker answers; run tools/setup.sh docker"
 work=$(mktemp -d -t berth-release.XXXXXX)
 server=""
-trap 'kill $server 2>/dev/null || true; umount "$work/debian/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'kill $server 2>/dev/null || true; umount -l "$work/debian/proc" 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 unset BERTH_SUITE BERTH_TEST_REPORT BERTH_SUITE_LEDGER BERTH_SUITE_COMMIT MAKEFLAGS # the copy is no step of a plan
 
 git clone -q --shared --no-checkout . "$work/tree"
@@ -40,7 +40,7 @@ nightly() {
 
 git commit -qnm "release: the tree as it stands" --allow-empty
 git checkout -q --force HEAD
-newest=$(sed -nE 's/^## \[([0-9]+\.[0-9]+\.[0-9]+)\].*/\1/p' CHANGELOG.md | head -n 1)
+newest=$(sed -nE '/^## \[[0-9.]+\]/{s/^## \[([0-9.]+)\].*/\1/p;q}' CHANGELOG.md)
 version=v0.1.0
 [ -z "$newest" ] || version=v${newest%.*}.$((${newest##*.} + 1))
 number=${version#v}
@@ -54,11 +54,13 @@ if [ "$what" = first ]; then
   sed -i '/^## \[Unreleased\]/,/^## \[[0-9]\|^\[Unreleased\]: /{/^- /d}' CHANGELOG.md
   commit "release: nothing to release"
   refused "nothing under [Unreleased]" release-prepare "$version"
-  [ -z "$newest" ] || refused "is not newer" release-prepare v0.0.1
 fi
 sed -i '0,/^## \[Unreleased\]$/s//&\n\n- A release is tried./' CHANGELOG.md
 commit "release: something to release"
-[ "$what" != first ] || refused "has no section" release "$version"
+if [ "$what" = first ]; then
+  refused "has no section" release "$version"
+  [ -z "$newest" ] || refused "is not newer" release-prepare v0.0.1
+fi
 make --no-print-directory release-prepare VERSION="$version"
 grep -q "^## \[$number\] - 20" CHANGELOG.md || die "CHANGELOG.md has no section of $version"
 [ -s "test/rolling/testdata/$version/SHA256SUMS" ] || die "no scripts are kept"
@@ -86,7 +88,7 @@ berth=$work/berth_${number}_linux_amd64/berth
 [[ $("$berth" version) == "berth version $version, revision $id, 20"* ]] || die "the program is $("$berth" version)"
 if said=$("$berth" demo --web 2>&1); then die "the archive has the demo"; fi
 [ "$said" = "berth: the demo is not in this build; with Go: go run github.com/berth-go/berth/cmd/berth@latest demo" ] || die "berth demo: $said"
-go version -m "$berth" | grep -q 'miniredis' && die "the archive has the embedded server"
+[[ $(go version -m "$berth") != *miniredis* ]] || die "the archive has the embedded server"
 say "the archive's program is $("$berth" version)"
 
 if [ "$what" = first ]; then
@@ -115,7 +117,7 @@ mount -t proc proc "$work/debian/proc"
 [[ $(inside 'berth version') == "berth version $version, "* ]] || die "the deb's program does not run"
 for page in berth berth-run berth-pool-set berth-flags; do
   said=$(inside "man --warnings $page 2>&1 >/dev/null") && [ -z "$said" ] || die "man $page: $said"
-  inside "man $page" | grep -q DESCRIPTION || die "man $page has no description"
+  [[ $(inside "man $page") == *DESCRIPTION* ]] || die "man $page has no description"
 done
 # What the shell does at a Tab; compopt works nowhere else.
 said=$(inside '. /usr/share/bash-completion/bash_completion; compopt() { :; }; _completion_loader berth || true
@@ -123,7 +125,8 @@ said=$(inside '. /usr/share/bash-completion/bash_completion; compopt() { :; }; _
 [[ $said == version* ]] || die "bash does not complete 'berth ver': $said"
 said=$(inside 'systemd-analyze verify /usr/lib/systemd/system/berth-exporter.service 2>&1') || die "the unit: $said"
 [ -z "$said" ] || die "the unit: $said"
-inside "rpm -qlp berth-$number-1.x86_64.rpm" 2>/dev/null | grep -qx /usr/share/zsh/site-functions/_berth || die "the rpm does not have what it should"
+said=$(inside "rpm -qlp berth-$number-1.x86_64.rpm" 2>/dev/null)
+[[ $said == */usr/bin/berth$'\n'*/usr/share/zsh/site-functions/_berth ]] || die "the rpm has $said"
 say "the deb installs in a new root; man, completion and the unit work"
 
 image=berth:$number

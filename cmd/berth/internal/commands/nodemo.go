@@ -10,7 +10,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 )
 
-// errNoDemo is what the demo is where its server would be a weight that nobody needs: in archives, packages and images.
+// errNoDemo is what the demo says in archives, packages and images, which leave out its server.
 var errNoDemo = errors.New("the demo is not in this build; with Go: go run github.com/berth-go/berth/cmd/berth@latest demo")
 
 func demoCommands(a *app.App) []*cobra.Command {
