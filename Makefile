@@ -134,7 +134,7 @@ with_docker = export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX); \
 
 .PHONY: ci
 ci: ## Everything a change must pass
-	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe zip
 	@$(with_docker) $(plan) $(CI)
 
 # With empty caches, as on a fresh machine, so that the costs can be compared.
