@@ -92,8 +92,8 @@ bench-docs: ## Do both, and write docs/generated/benchmarks.md and the picture o
 # A plan has steps, which are the targets under "Check". internal/tools/suite has make run them two at a time,
 # whatever fails, and sums up.
 TESTS := build build-tests test-library test-servers test-command test-contrib test-bench
-CI := check-tidy $(TESTS) check-docs check-api lint vet check-consumer test-browser
-NIGHTLY := $(CI) size check-newest vet-all test-browser-all histories bench-instructions endurance torture
+CI := check-tidy $(TESTS) check-docs check-api lint vet check-release test-browser
+NIGHTLY := $(CI) check-release-all size check-newest vet-all test-browser-all histories bench-instructions endurance torture
 SETUP := cc redis valkey tmux shells prometheus
 # A plan may be a step of another one, which goes on with the programs that it has built: they are moved into place.
 plan = mkdir -p .cache/built && go build -o .cache/built/ ./internal/tools/suite && \
@@ -134,7 +134,7 @@ with_docker = export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX); \
 
 .PHONY: ci
 ci: ## Everything a change must pass
-	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe zip
 	@$(with_docker) $(plan) $(CI)
 
 # With empty caches, as on a fresh machine, so that the costs can be compared.
@@ -142,7 +142,7 @@ ci: ## Everything a change must pass
 nightly: export DURATION = 1h
 nightly: export STRICT = 1
 nightly: ## All of that, and what takes long, in two hours; writes out/nightly.json, and the costs that make ci compares
-	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe valgrind
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium axe valgrind zip debootstrap
 	@mkdir -p out
 	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" GOLANGCI_LINT_CACHE="$$BERTH_DOCKER/lint" \
 		BERTH_SUITE_LEDGER=out/nightly.json BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40 --exclude='*')"; $(plan) $(NIGHTLY)
@@ -156,15 +156,33 @@ fmt: ## Format the Go code
 # For test/bench, see check-tidy.
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of the modules
-	@tools/tidy.sh $(filter-out test/bench,$(MODULES)) tools
+	@tools/tidy.sh $(filter-out test/bench,$(MODULES)) tools tools/release
 
 .PHONY: docs
 docs: ## Write docs/generated and scripts/composed
 	@go run ./internal/tools/docs
 	@go -C cmd/berth test ./internal/commands -run '^TestEachCommandThatPrintsJSONIsDescribed$$' -update
 
-# Once for each release, before it is tagged: VERSION=v1.2.3.
 KEPT ?= test/rolling/testdata
+
+# v1.2.3
+VERSION ?=
+# All, unless some are named: linux/amd64 ...
+PLATFORMS ?=
+export PLATFORMS
+
+.PHONY: release-prepare
+release-prepare: ## Write what the commit of release VERSION=v1.2.3 has: kept scripts, CHANGELOG.md, what modules require of each other
+	@tools/release.sh prepare '$(VERSION)'
+
+.PHONY: release
+release: ## Build release VERSION=v1.2.3 into out/release, after make nightly has passed on its commit, and print how to tag it
+	@tools/setup.sh zip
+	@tools/release.sh build '$(VERSION)'
+
+.PHONY: publish
+publish: ## Put out/release of the tag VERSION=v1.2.3 on GitHub, by gh
+	@gh release create '$(VERSION)' --verify-tag --title '$(VERSION)' --notes-file out/release/notes.md out/release/files/*
 
 .PHONY: keep-scripts
 keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rolling deploys; never overwrites
@@ -207,7 +225,7 @@ FIRST ?= build-tests
 ifdef BERTH_SUITE
 build-tests test-library: build
 check-docs check-api lint vet test-command test-contrib test-servers test-bench test-browser: $(FIRST)
-test-browser check-consumer: lint
+test-browser check-release: lint
 $(filter-out $(CI),$(NIGHTLY)): $(CI)
 endif
 
@@ -223,7 +241,7 @@ build-tests: # the other modules
 # redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
 check-tidy: ## go.mod and go.sum of the modules are tidy
-	@$(step) tools/tidy.sh -diff $(filter-out test/bench,$(MODULES)) tools
+	@$(step) tools/tidy.sh -diff $(filter-out test/bench,$(MODULES)) tools tools/release
 
 .PHONY: check-docs
 check-docs: ## docs/generated and scripts/composed are fresh; links, anchors and names exist; the docs are short; so are subjects of commits
@@ -262,9 +280,13 @@ check-newest: ## Run `make check` with the newest release of Go
 size: ## Print the size of a program with one lock
 	@$(step) tools/size.sh
 
-.PHONY: check-consumer
-check-consumer: ## An application can add Berth and install the command, and nothing else is upgraded
-	@$(yields) $(step) tools/consumer.sh
+.PHONY: check-release
+check-release: ## Make a release in a copy, for linux/amd64; an application adds Berth and installs the command, and nothing else is upgraded
+	@$(yields) $(step) tools/try-release.sh first
+
+.PHONY: check-release-all
+check-release-all: ## Make a release in a copy, for all platforms; install its deb in a new Debian, and run its image
+	@$(step) tools/try-release.sh all
 
 # The tests of the library cannot lean on a server or Docker: those of this folder fail. Most of them take place in
 # virtual time, so that processor time is all they cost: with one processor to a process they cost a sixth less. The

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# consumer.sh: be a user of a release. An application with older modules adds
-# Berth from a file GOPROXY. It must build; and beyond what the packages that it
+# consumer.sh PROXY VERSION: be a user of a release that stands in a file GOPROXY. An application with older modules adds
+# Berth. It must build; and beyond what the packages that it
 # links bring by themselves, only modules that Berth names in its own go.mod as
 # direct requirements may be newer than before. Told is what Berth adds to the go.sum and
-# the module graph of the smallest application, which must have nothing of OpenTelemetry or Prometheus. Then
-# the command, a module of its own, is installed by its version, which is that of the library that it requires:
-# all are tags of one commit. Last, an application builds with each module of contrib alone.
+# the module graph of the smallest application, which must have nothing of OpenTelemetry or Prometheus. The programs of
+# the README compile and run. Then the command, a module of its own, is installed by its version.
+# Last, an application builds with each module of contrib alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
 
+proxy=$1 version=$2
 work=$(mktemp -d)
-trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
+served=""
+trap 'kill $served 2>/dev/null || true; chmod -R u+w "$work" && rm -rf "$work"' EXIT
 module=github.com/berth-go/berth
 export GOWORK=off # what a user has is no workspace
-version=$(sed -En "s#^(require|[[:space:]])[[:space:]]*$module (v[^ ]+).*#\2#p" cmd/berth/go.mod)
-[ -n "$version" ] || die "cmd/berth/go.mod requires no version of $module"
 
 folders=(. cmd/berth contrib/*) # of modules that others may require
 for file in "${folders[@]/%//go.mod}"; do
@@ -29,16 +29,12 @@ go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all | sort -u >"
 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}' \
   . ./pkg/... | sort -u >"$work/linked"
 
-for folder in "${folders[@]}"; do
-  go run ./internal/tools/modproxy -from "$folder" -out "$work/proxy" -version "$version"
-done
-
 # A module cache of its own: the version that is tried is no release, and must
 # not be found by anybody later.
-export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
+export GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GOMODCACHE="$work/cache" GONOSUMDB="$module,$module/*,$(go env GONOSUMDB)"
-# By -trimpath what others have built is found, whatever the cache of modules is; as the tests are built, if they were.
-export GOFLAGS="${GOFLAGS:--trimpath} -mod=mod -modcacherw"
+# By -trimpath what the release has built is found, whatever the cache of modules is.
+export CGO_ENABLED=0 GOFLAGS='-trimpath -mod=mod -modcacherw'
 
 mkdir "$work/app"
 cat >"$work/app/go.mod" <<'END'
@@ -132,8 +128,90 @@ if telemetry=$(grep -Ei 'opentelemetry|prometheus' "$work/named"); then
 $telemetry"
 fi
 
-GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version"
-"$work/bin/berth" --help >/dev/null || die "the installed command does not run"
+# The README's first program, and its examples below "Use it" in a program with what they leave out, on an embedded server.
+mkdir "$work/app/"{server,first,use}
+cat >"$work/app/server/main.go" <<'END'
+package main
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/berth-go/berth/pkg/embedded"
+)
+
+func main() {
+	server, err := embedded.StartListening("127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(server.URL())
+	select {}
+}
+END
+go -C "$work/app" build -o server.exe ./server || die "a program with the embedded server does not build"
+"$work/app/server.exe" >"$work/url" &
+served=$!
+until grep -q . "$work/url"; do kill -0 $served || die "the embedded server has ended"; sleep 0.1; done
+
+# block N: the Nth block of Go in the README.
+block() { awk -v n="$1" '/^```go$/ { on = ++i == n; next } /^```$/ { on = 0 } on' README.md; }
+block 1 | sed "s#redis://127.0.0.1:6379#$(cat "$work/url")#" >"$work/app/first/main.go"
+{
+  cat <<'END'
+package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+var errThrottled = errors.New("throttled")
+
+func train(_ context.Context, fence int64) error { log.Println("trained; fence", fence); return nil }
+
+func list(context.Context) ([]string, error) { return []string{"proxy-a"}, nil }
+
+func open(context.Context, string) (*http.Client, error) { return http.DefaultClient, nil }
+
+func fetch(context.Context, *http.Client) error { return errThrottled }
+
+END
+  sed -n '/^func main/,/defer n.Close/p' "$work/app/first/main.go"
+  printf '\tctx := context.Background()\n'
+  block 2
+  printf '\tlog.Println("used:", err, digest.Name(), scheduler.Name())\n}\n'
+} >"$work/app/use/main.go"
+# runs FOLDER WORDS...: the program there ends well, and says all words.
+runs() {
+  local said words
+  said=$(timeout 300 go -C "$work/app" run "./$1" 2>&1) || die "the README's program in $1: $said"
+  for words in "${@:2}"; do
+    [[ $said == *"$words"* ]] || die "the README's program in $1 does not say '$words': $said"
+  done
+}
+runs first "nobody else is here; fence" "released: <nil>"
+runs use "trained; fence" "used: throttled digest scheduler"
+modules ran
+diff "$work/after" "$work/ran" >&2 || die "the README's programs need other modules"
+say "the README's programs run"
+
+GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version" 2>"$work/get.log" ||
+  die "go install: $(cat "$work/get.log")"
+[[ $("$work/bin/berth" version) == "berth version $version, "* ]] || die "the installed command is $("$work/bin/berth" version)"
+[[ $("$work/bin/berth" demo --help) == *"with real processes"* ]] || die "the installed command has no demo"
 say "go install $module/cmd/berth@$version works"
 
 for folder in contrib/*; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
 # install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, shells,
-# prometheus, chromium, axe, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
+# prometheus, chromium, axe, golangci-lint, luacheck, docker, zip, debootstrap. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,12 +47,7 @@ backports=/etc/apt/sources.list.d/berth-backports.sources
 # not taken from there unless it is asked for.
 apt_backports() {
   local release uri
-  # shellcheck source=/dev/null
-  release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
-  # shellcheck disable=SC2016 # the fields are apt's
-  uri=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Origin: Debian' |
-    awk -v release="$release" '$2 == release { print $1; exit }') || true
-  [ -n "$uri" ] || die "apt has no source of Debian's release ${release:-without a name}; $hint"
+  read -r uri release < <(debian) || die "apt has no source of this Debian's release; $hint"
   as_root tee "$backports" >/dev/null <<EOF
 Types: deb
 URIs: $uri
@@ -189,6 +184,20 @@ setup_axe() {
   mkdir -p $into
   cp $from/package.json $from/package-lock.json $into
   npm --prefix $into ci --ignore-scripts --no-audit --no-fund --silent || die "npm ci failed; $hint"
+}
+
+# A release has archives for Windows.
+setup_zip() {
+  local hint="install zip yourself"
+  if command -v zip >/dev/null; then return; fi
+  apt_install zip
+}
+
+# The deb of a release is installed in a new root.
+setup_debootstrap() {
+  local hint="install debootstrap yourself"
+  if command -v debootstrap >/dev/null; then return; fi
+  apt_install debootstrap
 }
 
 setup_luacheck() {

@@ -179,7 +179,7 @@ func TestPlansAreWhole(t *testing.T) {
 		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		if err == nil && entry.Name() == "go.mod" && path != "tools/go.mod" { // it has no tests
+		if err == nil && entry.Name() == "go.mod" && !strings.HasPrefix(path, "tools") { // they have no tests
 			modules = append(modules, filepath.ToSlash(filepath.Dir(path)))
 		}
 		return err

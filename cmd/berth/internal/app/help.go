@@ -75,20 +75,22 @@ func FlagGroup(cmd *cobra.Command, heading string, flags ...string) {
 	}
 }
 
-// printUsage prints the part of a command's help that is made: its commands, its examples and its flags.
-func printUsage(cmd *cobra.Command) error {
-	var b strings.Builder
-	section := func(heading, text string) {
+// A section is a part of a command's help that is made.
+type section struct{ heading, text string }
+
+// sections are those that have a text: the usage of a command, its examples, its commands and its flags.
+func sections(cmd *cobra.Command) (all []section) {
+	add := func(heading, text string) {
 		if text != "" {
-			fmt.Fprintf(&b, "\n%s:\n%s\n", heading, strings.TrimRight(text, "\n"))
+			all = append(all, section{heading, strings.TrimRight(text, "\n")})
 		}
 	}
 	usage := cmd.UseLine()
 	if cmd.HasAvailableSubCommands() {
 		usage = cmd.CommandPath() + " COMMAND"
 	}
-	fmt.Fprintf(&b, "Usage:\n  %s\n", usage)
-	section("Examples", cmd.Example)
+	add("Usage", "  "+usage)
+	add("Examples", cmd.Example)
 	var commands, topics string
 	for _, sub := range cmd.Commands() {
 		line := fmt.Sprintf("  %-*s  %s\n", sub.NamePadding(), sub.Name(), sub.Short)
@@ -99,7 +101,7 @@ func printUsage(cmd *cobra.Command) error {
 			commands += line
 		}
 	}
-	section("Commands", commands)
+	add("Commands", commands)
 	flags := map[string]*pflag.FlagSet{}
 	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Name == "help" {
@@ -113,10 +115,22 @@ func printUsage(cmd *cobra.Command) error {
 	})
 	for _, heading := range strings.Split(cmd.Annotations[groups], "\n") { // the last one is ""
 		if some := flags[heading]; some != nil {
-			section(cmp.Or(heading, "Flags"), some.FlagUsages())
+			add(cmp.Or(heading, "Flags"), some.FlagUsages())
 		}
 	}
-	section("Topics", topics)
+	add("Topics", topics)
+	return all
+}
+
+// printUsage prints the part of a command's help that is made.
+func printUsage(cmd *cobra.Command) error {
+	var b strings.Builder
+	for i, s := range sections(cmd) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s:\n%s\n", s.heading, s.text)
+	}
 	fmt.Fprintln(&b, "\nFlags of all commands, how the server is given, exit codes: 'berth help flags'.")
 	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
 	return err

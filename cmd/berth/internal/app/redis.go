@@ -3,15 +3,17 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -170,12 +172,7 @@ func (a *App) acting(ctx context.Context, cfg node.Config, f func(context.Contex
 // Refused is what the library refuses of what f asks, nil for nothing. The library looks at that before it sends anything:
 // it needs a server to be made, which need not be the one that is meant, and is not asked, as ctx has ended.
 func (a *App) Refused(f func(context.Context, *Connection) error) error {
-	s, err := embedded.Start()
-	if err != nil {
-		return nil
-	}
-	defer s.Close()
-	redis, err := s.Client()
+	redis, err := unasked()
 	if err != nil {
 		return nil
 	}
@@ -185,6 +182,30 @@ func (a *App) Refused(f func(context.Context, *Connection) error) error {
 		return err
 	}
 	return nil
+}
+
+// unasked returns a client of no server. Its connection ends in this process, where each question is answered as an old server
+// answers the greeting, so that the client can be made.
+func unasked() (rueidis.Client, error) {
+	return rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{"nowhere:0"}, ForceSingleClient: true,
+		AlwaysRESP2: true, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
+		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+			near, far := net.Pipe()
+			go func() {
+				defer far.Close()
+				for question := make([]byte, 1<<10); ; {
+					if _, err := far.Read(question); err != nil {
+						return
+					}
+					if _, err := io.WriteString(far, "-ERR unknown command 'HELLO'\r\n"); err != nil {
+						return
+					}
+				}
+			}()
+			return near, nil
+		},
+	})
 }
 
 // dial is rueidis.NewClient, which knows no ctx: where ctx ends first, it is

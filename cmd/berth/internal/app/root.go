@@ -129,7 +129,7 @@ func (a *App) root() *cobra.Command {
 	flags.BoolVar(&a.JSON, "json", false, "print one JSON document; not for run, demo, exporter, web and completion")
 	flags.BoolVar(&a.NoColor, "no-color", os.Getenv("NO_COLOR") != "", "print no colors, also with $NO_COLOR")
 	root.SetUsageFunc(printUsage)
-	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.ExplainCommand(VerbOf("")), a.cyclesCommand(), a.lsCommand(), a.eventsCommand(), a.versionCommand(), a.drainCommand(), a.psCommand())
+	root.AddCommand(flagsTopic(flags), a.checkCommand(), a.ExplainCommand(VerbOf("")), a.cyclesCommand(), a.lsCommand(), a.eventsCommand(), a.versionCommand(), a.drainCommand(), a.psCommand(), a.manCommand())
 	root.AddCommand(a.ActingCommands("")...)
 	return root
 }

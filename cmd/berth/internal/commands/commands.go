@@ -4,11 +4,11 @@ package commands
 import (
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
-	"github.com/berth-go/berth/cmd/berth/internal/demo"
 	"github.com/berth-go/berth/cmd/berth/internal/exporter"
 	"github.com/berth-go/berth/cmd/berth/internal/lock"
 	"github.com/berth-go/berth/cmd/berth/internal/nodes"
@@ -30,7 +30,10 @@ func all(a *app.App) []*cobra.Command {
 	show := a.ShowAnyCommand(map[keyspace.Kind]app.Shower{
 		keyspace.Sem: sem.Shower(a), keyspace.Lock: lock.Shower(a), keyspace.Pool: pool.Shower(a, false),
 	})
-	return []*cobra.Command{run.Command(a), show, sem.Command(a), lock.Command(a), pool.Command(a), nodes.NodeCommand(a), nodes.OnceCommand(a), nodes.LeaderCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+	return slices.Concat([]*cobra.Command{
+		run.Command(a), show, sem.Command(a), lock.Command(a), pool.Command(a), nodes.NodeCommand(a), nodes.OnceCommand(a),
+		nodes.LeaderCommand(a), top.Command(a), web.Command(a), exporter.Command(a),
+	}, demoCommands(a))
 }
 
 // Documents are what the commands print with --json, by command; of one with a RESOURCE there is another one.
