@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # release.sh prepare|build VERSION: make a release of all modules.
-# prepare writes what the commit of a release has: the kept scripts, the section of CHANGELOG.md, and the versions that the
+# prepare writes what the commit of a release has: the kept scripts and exports, the section of CHANGELOG.md, and the versions that the
 # modules require of each other. It refuses before it writes anything.
 # build changes no tracked file. It writes into out/release:
 #   notes.md   the section of CHANGELOG.md
@@ -37,7 +37,7 @@ prepare() {
   [ "$(printf '%s\n' "$last" "$number" | tr - '~' | sort -V | tail -n 1)" = "${number/-/\~}" ] ||
     die "VERSION: $version is not newer than v$last"
 
-  make --no-print-directory keep-scripts VERSION="$version"
+  make --no-print-directory keep-scripts keep-api VERSION="$version"
   today=$(date -u +%F)
   sed -i -E "s|^## \[Unreleased\]\$|&\n\n## [$number] - $today|
     s|^\[Unreleased\]: .*|[Unreleased]: https://$module/compare/$version...HEAD\n[$number]: https://$module/releases/tag/$version|" CHANGELOG.md
