@@ -172,7 +172,7 @@ PLATFORMS ?=
 export PLATFORMS
 
 .PHONY: release-prepare
-release-prepare: ## Write what the commit of release VERSION=v1.2.3 has: kept scripts, CHANGELOG.md, what modules require of each other
+release-prepare: ## Write what the commit of release VERSION=v1.2.3 has: kept scripts and exports, CHANGELOG.md, what modules require of each other
 	@tools/release.sh prepare '$(VERSION)'
 
 .PHONY: release

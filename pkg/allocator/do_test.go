@@ -44,7 +44,11 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 			}, name)
 			require.Equal(t, []string{"a"}, w.list())
 			held = n.takes("a", nil)
-			err = do(ctx, &allocator.AllocateOptions{MaxWait: ms}, func(context.Context, *allocator.Allocation[string]) error {
+			opts := &allocator.AllocateOptions{MaxWait: ms}
+			if name == "TryDo" {
+				opts = nil // it does not wait
+			}
+			err = do(ctx, opts, func(context.Context, *allocator.Allocation[string]) error {
 				t.Error("it ran")
 				return nil
 			})
