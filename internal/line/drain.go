@@ -80,7 +80,7 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 	p, within := d.p, d.opts.ForceAfter
 	var last error // of the pass before
 	for {
-		began, before := p.Clock.Now(), d.found
+		began := p.Clock.Now()
 		asking, cancel := ctx, context.CancelFunc(func() {})
 		if within > 0 {
 			asking, cancel = scriptkit.Limit(ctx, max(0, said+within-began))
@@ -88,9 +88,6 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		err := d.pass(asking, false)
 		cut := asking.Err() != nil
 		cancel()
-		if !d.whole || ctx.Err() != nil { // what it has not met may be there yet
-			d.found.Left, d.found.Detached, d.found.Some = before.Left, before.Detached, before.Some
-		}
 		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
 		case errors.Is(err, berth.ErrOvertaken):
@@ -135,7 +132,7 @@ type drain struct {
 	found  berth.Drained
 
 	errs   []error // of this pass
-	whole  bool    // this pass has read all that is in use
+	whole  bool    // this pass has met all that is in use
 	failed bool    // this pass has met an error that is not that of a name, or of a claim, that cannot be read
 }
 
@@ -193,6 +190,9 @@ func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrOvertaken) || errors.Is(forced, errOver) {
 			return d.found, forced
 		}
+		if forced == nil && d.whole && ctx.Err() == nil { // all that it has met has ended
+			d.found.Left, d.found.Some = 0, nil
+		}
 		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {
 			break
 		}
@@ -212,6 +212,16 @@ func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 // pass goes once through the claims of all names that are in use, if the drain goes on: of a name through those that
 // wait first, so that none of them is granted what the holds leave.
 func (d *drain) pass(ctx context.Context, force bool) error {
+	before := d.found
+	defer func() {
+		if d.whole && ctx.Err() == nil {
+			return
+		}
+		if d.found.Left < before.Left { // the pass has not met all: the rest may be there yet
+			d.found.Left, d.found.Some = before.Left, before.Some
+		}
+		d.found.Detached = max(d.found.Detached, before.Detached)
+	}()
 	d.found.Left, d.found.Detached, d.found.Some, d.errs, d.whole, d.failed = 0, 0, nil, nil, false, false
 	if err := d.goesOn(ctx); err != nil {
 		d.failed = true
@@ -234,11 +244,11 @@ func (d *drain) pass(ctx context.Context, force bool) error {
 }
 
 // claims goes through claims of a page, each once in a pass. Where they go unanswered one after the other, the rest are
-// left to the next pass.
+// counted, and left to the next pass.
 func (d *drain) claims(ctx context.Context, listed []reader.Listed, met map[string]bool, force bool) {
-	unanswered := 0
+	unanswered, asks := 0, true
 	for i := range listed {
-		err := d.claim(ctx, &listed[i], met, force)
+		err := d.claim(ctx, &listed[i], met, force, asks)
 		if !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
 			d.note(err)
 		}
@@ -246,23 +256,28 @@ func (d *drain) claims(ctx context.Context, listed []reader.Listed, met map[stri
 			unanswered = 0
 		}
 		if ctx.Err() != nil || unanswered == mostUnanswered {
-			return
+			asks = false
 		}
 	}
 }
 
-// claim cancels a wait, or asks for a hold, or ends it. What was granted meanwhile is asked for by the next pass.
-func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool, force bool) error {
+// claim counts a claim and, if it asks, cancels a wait, or asks for a hold, or ends it. What was granted meanwhile is asked
+// for by the next pass.
+func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool, force, asks bool) error {
 	switch w, h := c.Waiter, c.Holder; {
 	case w == nil && !met[h.ID]:
 		if met[h.ID] = true; !h.Detached {
 			d.left(berth.Unfinished{Ref: berth.Ref{Kind: c.Kind, Name: c.Name}, Claim: h.ID, Node: h.Node, Label: h.Label})
 		}
-		return d.hold(ctx, d.p.Face(c.Kind), c.Name, h, force)
+		if asks || h.Detached {
+			return d.hold(ctx, d.p.Face(c.Kind), c.Name, h, force)
+		}
 	case w != nil && !met[w.ID]:
 		met[w.ID] = true
 		d.left(berth.Unfinished{Ref: berth.Ref{Kind: c.Kind, Name: c.Name}, Claim: w.ID, Node: w.Node, Label: w.Label, Waits: true})
-		return d.cancel(ctx, d.p.Face(c.Kind), c.Name, w.ID, w.Node)
+		if asks {
+			return d.cancel(ctx, d.p.Face(c.Kind), c.Name, w.ID, w.Node)
+		}
 	}
 	return nil
 }

@@ -290,6 +290,45 @@ func TestADrainThatIsNotAnsweredTellsWhatWasLeft(t *testing.T) {
 	})
 }
 
+// A server that answers what is read alone, as one that has become a replica does.
+func TestADrainThatMayOnlyReadTellsAllThatIsLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, op := w.worker("a"), w.node()
+		for range 5 {
+			n.take(9, nil)
+		}
+		w.Advance(time.Second)
+		op.OnCommand(func(c link.Command) link.Fate {
+			if strings.Contains(c.Name, "_want") {
+				return link.Refuse("READONLY You can't write against a read only replica.")
+			}
+			return link.Pass
+		})
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{For: 3 * time.Minute})
+		require.ErrorContains(t, err, "with 5 holds and waits left")
+		require.Len(t, got.Some, 5)
+	})
+}
+
+// Nothing is known of what is left where the end by force is not answered.
+func TestADrainWhoseEndIsNotAnsweredTellsWhatWasLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, op := w.worker("a"), w.node()
+		n.take(2, nil)
+		w.Advance(time.Second)
+		op.OnCommand(func(c link.Command) link.Fate {
+			if !slices.Contains([]string{"HMGET", "notice_set"}, c.Name) && w.Now() > 10*time.Second {
+				return link.Refuse("LOADING Redis is loading the dataset in memory")
+			}
+			return link.Pass
+		})
+		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{Force: true, ForceAfter: 15 * time.Second})
+		require.ErrorContains(t, err, "LOADING")
+		require.Equal(t, 1, got.Left)
+		require.Len(t, got.Some, 1)
+	})
+}
+
 // A process that cannot read the notice takes again what was ended.
 func TestADrainTellsWhatIsLeftAfterItsEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
