@@ -22,7 +22,7 @@ const drainPause = time.Second
 // Drain has processes get nothing new, asks for all that they hold, and cancels what they have waiting, until nothing is
 // left or, with Force, ForceAfter has passed: then what is left ends by force. It returns
 // *berth.ConfigError, berth.ErrOvertaken, errOver, ctx's error, or the server's errors: of names that cannot be read alone where
-// nothing else is left, and beside ctx's error those of the last pass.
+// nothing else is left, and beside ctx's error and errOver those of the last pass.
 func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.DrainOptions) (berth.Drained, error) {
 	opts := cmp.Or(o, &berth.DrainOptions{})
 	if err := CheckDrain(opts); err != nil {
@@ -42,7 +42,7 @@ func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, o *berth.Drain
 		defer cancel()
 		found, err := d.goOn(limited, said)
 		if (limited.Err() != nil || errors.Is(err, errOver)) && scriptkit.CallersEnd(ctx) == nil && !errors.Is(err, berth.ErrOvertaken) {
-			err = fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left)
+			err = errors.Join(fmt.Errorf("%w after %s, with %d holds and waits left", errOver, opts.For, found.Left), d.last)
 		}
 		return found, err
 	}
@@ -78,7 +78,6 @@ func CheckDrain(o *berth.DrainOptions) error {
 // goOn goes over the names, since the drain was said, until it is done.
 func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, error) {
 	p, within := d.p, d.opts.ForceAfter
-	var last error // of the pass before
 	for {
 		began := p.Clock.Now()
 		asking, cancel := ctx, context.CancelFunc(func() {})
@@ -93,13 +92,13 @@ func (d *drain) goOn(ctx context.Context, said time.Duration) (berth.Drained, er
 		case errors.Is(err, berth.ErrOvertaken):
 			return d.found, err
 		case end != nil || ctx.Err() != nil || errors.Is(err, errOver):
-			return d.found, errors.Join(end, cmp.Or(last, err))
+			return d.found, errors.Join(end, cmp.Or(d.last, err))
 		case !cut && d.found.Left == 0 && !d.failed && began-said >= notice.Heard:
 			return d.found, err
 		case cut || within > 0 && now-said >= within:
 			return d.end(ctx)
 		}
-		if last = err; d.opts.Each != nil {
+		if d.last = err; d.opts.Each != nil {
 			d.opts.Each(d.found)
 		}
 		pause := began + drainPause - now
@@ -131,6 +130,7 @@ type drain struct {
 	asked  map[string]bool // the claims that were asked for
 	found  berth.Drained
 
+	last   error   // of the pass before
 	errs   []error // of this pass
 	whole  bool    // this pass has met all that is in use
 	failed bool    // this pass has met an error that is not that of a name, or of a claim, that cannot be read

@@ -306,6 +306,7 @@ func TestADrainThatMayOnlyReadTellsAllThatIsLeft(t *testing.T) {
 		})
 		got, err := op.Operator().Drain(ctx, workers, &berth.DrainOptions{For: 3 * time.Minute})
 		require.ErrorContains(t, err, "with 5 holds and waits left")
+		require.ErrorContains(t, err, "READONLY", "so it is known why")
 		require.Len(t, got.Some, 5)
 	})
 }
