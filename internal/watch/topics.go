@@ -110,11 +110,10 @@ func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
 		drains := make(chan Drains, 1)
 		w.loops.Go(func() { w.readDrains(ctx, drains) })
 		page, err := o.Read(ctx)
-		if seen := <-drains; err == nil {
-			w.mu.Lock()
-			w.drains = seen
-			w.mu.Unlock()
-		}
+		seen := <-drains
+		w.mu.Lock()
+		w.drains = seen
+		w.mu.Unlock()
 		return page, err
 	})
 }

@@ -162,8 +162,11 @@ func TestOfManyClaimsOneReadingAsksForThoseThatWereReadTheLongestAgo(t *testing.
 				}
 				require.Less(t, last().At.Sub(asked.At), 3*time.Second)
 			}
-			require.Equal(t, 10, fresh)
-			require.Len(t, last().Asked, min(10*n, 27))
+			if n > 1 { // the first reading may begin before all have come
+				require.Equal(t, 10, fresh)
+			}
+			require.GreaterOrEqual(t, len(last().Asked), min(10*(n-1), 27))
+			require.LessOrEqual(t, len(last().Asked), min(10*n, 27))
 			advance(time.Second)
 		}
 		look("n.new")

@@ -39,8 +39,7 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 
 // TryAllocate takes a resource if one is free and nobody waits for it, and never
 // waits in line itself. Where the pool has a Source and no resources, TryAllocate waits
-// until the Source has answered, or ctx has ended, and then tries once
-// more. It joins the refresh that is under way in this process, or begins one, at most
+// within ctx until the Source has answered, and then tries once more. It joins the refresh that is under way in this process, or begins one, at most
 // once a second, whichever node's turn it is. Where no resource is free, the reason in the
 // *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a
 // call with a Resource also ReasonHeld or ReasonAbsent. All

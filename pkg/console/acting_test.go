@@ -279,8 +279,8 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 			{"act?verb=pause&kind=sem&name=gpu", "for", "-1m", "not above 0"},
 			{"act?verb=resize&kind=sem&name=gpu", "capacity", "many", "no whole number"},
 			{"act?verb=resize&kind=sem&name=gpu", "capacity", "0", "below 1"},
-			{"act?verb=drain&node=x", "for", "-5m", "lasts above 0"},
-			{"act?verb=drain&node=x", "force-after", "5m", "only with it"},
+			{"act?verb=drain&node=x", "for", "-5m", "is negative"},
+			{"act?verb=drain&node=x", "force-after", "5m", "needs"},
 			{"act?verb=drain&node=x", "force", "1", "above 0"},
 		} {
 			d := s.ready(wrong.address)

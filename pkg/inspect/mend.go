@@ -69,17 +69,17 @@ func (x *explaining) mends() (all []Mend) {
 		}
 		add(m)
 	}
-	dead := false
+	dead, stands := false, x.head != nil || x.e.Claim != "" || s.Kind == keyspace.Lock || s.Capacity > 0 && s.Held >= s.Capacity
 	for _, h := range x.holds[:min(len(x.holds), blockers)] {
 		switch s.process(h) {
 		case Condemned, Zombie:
 			dead = true
 		case Detached:
-			if s.lasting(h.Deadline) {
+			if stands && s.lasting(h.Deadline) {
 				release(h, "nobody is to resume the hold of %s")
 			}
 		case Endless:
-			if heard := s.nodeHeard(h.Node).At; heard.IsZero() || s.ago(heard) > worth {
+			if heard := s.nodeHeard(h.Node).At; stands && (heard.IsZero() || s.ago(heard) > worth) {
 				release(h, "the process of %s is dead")
 			}
 		case Overdue:

@@ -97,6 +97,7 @@ func (r *Reader) NodeOf(ctx context.Context, id string, claims Page[Claim]) (Nod
 	claims.Items = slices.Clone(claims.Items) // of several readings, perhaps
 	slices.SortStableFunc(claims.Items, func(a, b Claim) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	w.add(claims)
+	w.count()
 	probed, _, err := r.read.Probed(ctx, id)
 	drains, failed := r.Drains(ctx)
 	err = reader.Joined(err, failed)
@@ -141,6 +142,7 @@ func (w *Nodes) Read(ctx context.Context, pages int) (Page[Node], error) {
 			break
 		}
 	}
+	w.count()
 	page := w.page
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), swarmWithin)
 	defer cancel()
@@ -207,7 +209,6 @@ func (w *Nodes) add(found Page[Claim]) {
 		}
 		n.told.take(c.Heard, c.late())
 	}
-	w.count()
 }
 
 // count notes how many claims of the name each node has. A server may list a name twice: what was read last counts.

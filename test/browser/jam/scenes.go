@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -179,9 +180,18 @@ func (j *Jam) forgotten(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = n.Operator().Drain(ctx, berth.DrainTarget{Label: Drained}, &berth.DrainOptions{Reason: "the build machines get a new kernel"})
-	if err != nil {
-		return err
+	passed := make(chan struct{})
+	has := sync.OnceFunc(func() { close(passed) })
+	j.work.Go(func() { // it goes on for some seconds
+		_, _ = n.Operator().Drain(j.ctx, berth.DrainTarget{Label: Drained}, &berth.DrainOptions{
+			Reason: "the build machines get a new kernel", Each: func(berth.Drained) { has() },
+		})
+		has()
+	})
+	select {
+	case <-passed:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 	space, err := keyspace.New(j.cfg.Namespace)
 	if err != nil {
@@ -199,14 +209,15 @@ func (j *Jam) regular(ctx context.Context) error {
 	for name, outcome := range map[string]error{Report: nil, Failing: errors.New("exit status 1: no space left on device")} {
 		_, err := once.New(n, name, once.Daily("02:00", "Europe/Berlin")).Do(ctx, func(context.Context, *once.Run) error { return outcome })
 		if !errors.Is(err, outcome) {
-			return err
+			return errors.Join(fmt.Errorf("job %q has not ended as it was to", name), err)
 		}
 	}
 	leads := make(chan struct{})
+	led := sync.OnceFunc(func() { close(leads) })
 	election := leader.New(n, Feed, leader.Config{Lease: j.cfg.Lease})
 	j.work.Go(func() {
 		_ = election.Run(j.ctx, func(leading context.Context) error { // it ends with the jam
-			close(leads)
+			led()
 			<-leading.Done()
 			return nil
 		})

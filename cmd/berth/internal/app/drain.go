@@ -93,6 +93,8 @@ func (o *drainOptions) check(given func(string) bool) error {
 		return o.noTarget(given)
 	case given("for") && o.For == 0:
 		return berth.Invalid("--for", "it is not above 0")
+	case given("force-after") && o.ForceAfter == 0:
+		return berth.Invalid("--force-after", "it is not above 0")
 	}
 	return inDrainFlags(line.CheckDrain(&o.DrainOptions))
 }
