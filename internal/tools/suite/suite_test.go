@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -210,7 +211,7 @@ func TestPlansAreWhole(t *testing.T) {
 var (
 	testFunction = regexp.MustCompile(`(?ms)^func (Test\w+)\(.*?^}$`)
 	goesOn       = regexp.MustCompile(`amount\.Times\(\)|rapid\.Check\(`)
-	historiesAre = regexp.MustCompile(`(?m)^HISTORIES := (.+)$`)
+	historiesAre = regexp.MustCompile(`(?m)^HISTORIES := (.+)\nRANDOM := (.+)$`)
 )
 
 // make nightly runs more of each test that could go on for ever.
@@ -218,7 +219,9 @@ func TestNoHistoryIsForgotten(t *testing.T) {
 	root := os.DirFS("../../..")
 	text, err := fs.ReadFile(root, "Makefile")
 	require.NoError(t, err)
-	named, found := regexp.MustCompile(string(historiesAre.FindSubmatch(text)[1])), 0
+	list := historiesAre.FindSubmatch(text)
+	named, found := regexp.MustCompile(string(list[1])), 0
+	folders := strings.Fields(strings.NewReplacer("./", "", "/...", "").Replace(string(list[2])))
 	require.NoError(t, fs.WalkDir(root, ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/tools/suite") {
 			return err
@@ -228,6 +231,7 @@ func TestNoHistoryIsForgotten(t *testing.T) {
 			if goesOn.Match(test[0]) {
 				found++
 				require.Regexp(t, named, string(test[1]), path)
+				require.True(t, slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(path, f+"/") }), "RANDOM lacks %s", path)
 			}
 		}
 		return err
