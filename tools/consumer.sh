@@ -202,7 +202,7 @@ runs() {
     [[ $said == *"$words"* ]] || die "the README's program in $1 does not say '$words': $said"
   done
 }
-runs first "nobody else is here; fence" "released: <nil>"
+runs first "alone; fence" "released: <nil>"
 runs use "trained; fence" "used: throttled digest scheduler"
 modules ran
 diff "$work/after" "$work/ran" >&2 || die "the README's programs need other modules"

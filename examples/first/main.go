@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"log"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -22,9 +23,14 @@ func main() {
 	}
 	defer n.Close(context.Background())
 	locks := qlock.New(n, qlock.Config{})
+	log.Println("in line")
 	err = locks.Do(context.Background(), "invoice:42", nil, func(ctx context.Context) error {
-		log.Println("nobody else is here; fence", locks.Fence(ctx, "invoice:42"))
-		return ctx.Err() // ctx ends if the lock is lost
+		log.Println("alone; fence", locks.Fence(ctx, "invoice:42"))
+		select {
+		case <-time.After(10 * time.Second): // the work
+		case <-ctx.Done(): // the lock is lost: stop
+		}
+		return ctx.Err()
 	})
 	log.Println("released:", err)
 }

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// wordsByHand is how many words README.md, CONTRIBUTING.md, SECURITY.md and docs may have together,
-// without what is generated. What is longer is not read.
-const wordsByHand = 26_000
+// wordsByHand is how many words README.md, CONTRIBUTING.md, test/README.md and docs may have together,
+// without docs/generated. Longer docs are not read.
+const wordsByHand = 18_400
 
 // checkLength counts them as `wc -w` does, code blocks and tables too.
 func checkLength(tree fs.FS, limit int) error {
-	files := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md"}
+	files := []string{"README.md", "CONTRIBUTING.md", "test/README.md"}
 	err := fs.WalkDir(tree, "docs", func(name string, _ fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

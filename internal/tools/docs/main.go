@@ -1,9 +1,15 @@
 // Command docs keeps the documentation true. It writes the files of docs/generated, which
 // are made of comments in the source and of the scripts' headers, and composes the scripts into
-// scripts/composed. With -check it writes nothing, and fails if one of these files is stale, a link or an anchor leads nowhere, the
-// README or all docs together are too long, docs/parity.md names something that does not
-// exist, a script or a package is named by a word that is not in the glossary, a workflow runs what is
-// no target of make, or the subject of a commit says too much or too little.
+// scripts/composed. With -check it writes nothing, and fails if
+//
+//   - one of these files is stale;
+//   - a link or an anchor leads nowhere;
+//   - the README, or all docs together, are too long;
+//   - a sentence has to be read twice;
+//   - docs/parity.md names a test or an identifier that does not exist;
+//   - the name of a script or a package has a word that neither the glossary nor words.go has;
+//   - a workflow runs a command that is no target of make;
+//   - the subject of a commit says too much or too little.
 package main
 
 import (
@@ -65,6 +71,7 @@ func run(root string, check bool) error {
 		checkFiles(tree, files),
 		checkReadme(tree),
 		checkLength(tree, wordsByHand),
+		checkProse(tree),
 		checkLinks(tree),
 		checkParity(tree, "docs/parity.md"),
 		checkWords(tree, "docs/architecture.md"),
@@ -81,8 +88,8 @@ func run(root string, check bool) error {
 	return nil
 }
 
-// readmeLines is how long a README may be that people still read.
-const readmeLines = 200
+// readmeWords is how many words a README may have that people still read.
+const readmeWords = 1200
 
 // first is the program that the README begins with.
 const first = "examples/first/main.go"
@@ -96,8 +103,8 @@ func checkReadme(tree fs.FS) error {
 	if err != nil {
 		return err
 	}
-	if n := bytes.Count(bytes.TrimRight(text, "\n"), []byte("\n")) + 1; n >= readmeLines {
-		return fmt.Errorf("README.md has %d lines, and is to have fewer than %d", n, readmeLines)
+	if n := len(bytes.Fields(text)); n > readmeWords {
+		return fmt.Errorf("README.md has %d words, more than %d", n, readmeWords)
 	}
 	program, err := fs.ReadFile(tree, first)
 	if err != nil {
