@@ -46,7 +46,7 @@ var (
 	// ErrNotRunning says that a swarm does not run: it was not started, or it is being stopped.
 	ErrNotRunning = errors.New("berth: the swarm does not run")
 
-	// ErrAbsent says that the target of a call does not exist: a semaphore has no stored capacity,
+	// ErrAbsent says that the target of a call does not exist. A semaphore has no stored capacity,
 	// because nobody has used it or the server forgot it; a resource is not in the pool, is
 	// leaving it or is damaged; or a drain has ended by itself.
 	ErrAbsent = errors.New("berth: absent")
@@ -76,8 +76,8 @@ var (
 	// ErrInvalidConfig says that a value was refused and that nothing was changed. The field is in
 	// *ConfigError. Most values are refused before anything is sent. Only the server can refuse a
 	// weight above the stored capacity, a capacity (CapacityStrict) or settings (Strict) that
-	// differ from the stored ones, a call above a limit of a pool, and a Resume of a hold that is
-	// not detached. Only the server can tell that it evicts keys.
+	// differ from the stored ones, a call above a pool's limit, and a Resume of an attached hold.
+	// Only the server can tell that it evicts keys.
 	ErrInvalidConfig = errors.New("berth: invalid configuration")
 
 	// ErrIncompatible says that the server is too old, or that a newer release of Berth wrote the
