@@ -46,7 +46,7 @@
 // outside of a hold has the fence 0. As long as an older hold could insert a row again, mark
 // the row as deleted instead of deleting it. The program in examples/fence does all of this.
 //
-// # What a guard does not do
+// # Limits of a guard
 //
 //   - A guard does not know who holds the lock. A holder whose lease is over is admitted until
 //     its successor has been admitted.
