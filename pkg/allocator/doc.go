@@ -171,7 +171,7 @@
 // [Allocation.RenewFor] gives an allocation another lease, and takes no time away: after a
 // shorter one the end stays where it was until the new lease reaches further.
 //
-// # What is promised
+// # Guarantees
 //
 // While Redis keeps its data and its clock:
 //
@@ -190,7 +190,7 @@
 //   - fences rise with every grant of a pool, also through Swap;
 //   - a resource whose record something else wrote over stops nobody: it is [Damaged].
 //
-// # What is not promised
+// # Not guaranteed
 //
 //   - A process that is suspended past its lease learns of it at its first call after
 //     it has woken. So does a goroutine that does not look at its context. Hand

@@ -54,7 +54,7 @@
 // When the context of Run ends, so does that of f. Run waits for f, resigns, and returns f's error. If f does not run
 // then, Run returns an error that matches ctx.Err() and context.Cause(ctx).
 //
-// # What is promised
+// # Guarantees
 //
 // While Redis keeps its data and its clock, and the clocks of the processes run:
 //
@@ -66,7 +66,7 @@
 //     renewal), and a call later;
 //   - fences rise with every term.
 //
-// # What is not promised
+// # Not guaranteed
 //
 //   - That f heeds its context. Hand [Election.Fence] to whatever the leader writes to, and refuse smaller fences
 //     there: package fence has guards for that.

@@ -65,7 +65,7 @@
 // A run without an end keeps its name for good, as it renews the lease. Bound it: by its context, or by
 // Config.MaxHold.
 //
-// # What is promised
+// # Guarantees
 //
 // While the server keeps its data and its clock:
 //
@@ -75,7 +75,7 @@
 //   - each run has a greater fence than all before;
 //   - a run that was lost is taken over within the lease, if somebody waits and attempts are left.
 //
-// # What is not promised
+// # Not guaranteed
 //
 //   - A job is done twice if its process lost the lease before it could say that it had succeeded: it
 //     died, stood still, was cut off, or did not heed its context. Or if the server lost the outcome: by

@@ -106,7 +106,7 @@
 // that hold nothing before never wait for each other in a cycle. While it waits for
 // the rest, it renews what it has. If one name is not acquired, none stays held.
 //
-// # What is promised
+// # Guarantees
 //
 // While Redis keeps its data and its clock:
 //
@@ -120,7 +120,7 @@
 //     than the wait lease;
 //   - fences rise with every grant of a name; a re-entry keeps that of its hold.
 //
-// # What is not promised
+// # Not guaranteed
 //
 //   - A process that is suspended past its lease learns of it at its first call after
 //     it has woken. So does a goroutine that does not look at its context. Hand
