@@ -44,7 +44,7 @@
 // or a missing right), and by an operator who ends the wait. Run then stays out of the line for a second,
 // or during a drain until the drain stops, and stands again.
 //
-// # What f returns
+// # The end of f
 //
 // If f returns while its context lives, Run returns f's error or nil. There is one exception: once leadership is
 // wanted back, even under KeepWhenWanted, a nil from f does not end Run; the process resigns, and stands again. If
@@ -89,7 +89,7 @@
 // An election sends the events of its lock and, for each term, observe.TermBegan and observe.TermEnded, at level info. A
 // long term is never reported as held long.
 //
-// # Who leads
+// # Reading the leader
 //
 // [Election.Current] reads who leads, and [Election.Watch] reports each change. Both only read, so any process
 // may use them, even with a Redis user that may not write. Their answers may be slightly old: a process is

@@ -18,13 +18,13 @@ const out = time.Second
 
 // Run stands for election, runs f while this process leads, and stands again after a loss, until f returns while its
 // context lives, or until ctx ends; see the Model in the package comment. The context of f ends with ctx or with the
-// hold, before any other process can lead, and carries the owner of the hold. f runs on the goroutine of Run, never
-// twice at the same time, and never begins under a context that has ended.
+// hold, before any other process can lead, and carries the owner of the hold. Function f runs on the goroutine of
+// Run, never twice at the same time, and never begins under a context that has ended.
 //
-// Run returns f's error, or nil if f returned nil. If f does not run, Run returns one of these errors: one that matches
-// ctx.Err() and context.Cause(ctx) if ctx has ended; berth.ErrInvalidConfig for a nil f or an election with bad arguments;
-// berth.ErrClosed if the election or the node is closed; or berth.ErrDeadlock if the owner of ctx (berth.WithOwner) already
-// leads the name. No other error ends Run: Run reports it to the observer and the logger.
+// Run returns f's error, or nil if f returned nil. If ctx ends while f does not run, Run returns an error that matches
+// ctx.Err() and context.Cause(ctx). Run returns berth.ErrInvalidConfig for a nil f or an election with bad arguments,
+// berth.ErrClosed if the election or the node is closed, and berth.ErrDeadlock if the owner of ctx (berth.WithOwner)
+// already leads the name. No other error ends Run: Run reports it to the observer and the logger.
 func (e *Election) Run(ctx context.Context, f func(context.Context) error) error {
 	if err := cmp.Or(e.bad, settings.Function(f != nil)); err != nil {
 		return err

@@ -148,10 +148,10 @@ func all(kinds []keyspace.Kind) (some []keyspace.Kind, err error) {
 // know of, but listings no longer show the drain. If this process dies, processes that know of the drain stay drained: call
 // Drain again, or StopDrain.
 //
-// Drain returns berth.ErrInvalidConfig; berth.ErrOvertaken once it finds that another call, such as StopDrain, has changed
-// the same drain since this call began; berth.ErrAbsent if the drain has ended by itself before; or ctx's error, joined
-// with those of the last pass. It returns the server's errors; the errors of unreadable names if nothing else is left; and
-// an error if claims were found again after the forced end. The berth.Drained is valid even with an error.
+// Drain returns berth.ErrOvertaken once it finds that another call, such as StopDrain, has changed the same drain since
+// this call began, and berth.ErrAbsent if the drain has ended by itself before. It returns berth.ErrInvalidConfig; ctx's
+// error, joined with those of the last pass; the server's errors; the errors of unreadable names if nothing else is left;
+// and an error if claims were found again after the forced end. The berth.Drained is valid even with an error.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, opts *berth.DrainOptions) (berth.Drained, error) {
 	return o.n.p.Drain(ctx, target, opts)
 }
