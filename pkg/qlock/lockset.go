@@ -279,7 +279,8 @@ func named(lock *Lock, err error) error {
 	return fmt.Errorf("%q: %w", lock.Name(), err)
 }
 
-// Wanted closed when the first of the locks is wanted back, as Lock.Wanted has it.
+// Wanted returns a channel that is closed when the first of the locks is wanted back; see
+// Lock.Wanted.
 func (s *LockSet) Wanted() <-chan struct{} { return s.wanted() }
 
 // Release releases all locks, the last first, by Lock.Release, and joins the errors. Release of
