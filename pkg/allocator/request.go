@@ -13,7 +13,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Here is what only pools say to the scripts of all kinds, and hear of them.
+// This file has the arguments and replies of the scripts of all kinds that are specific to
+// pools.
 
 // request is what only a pool's own scripts need of a claim.
 type request struct {

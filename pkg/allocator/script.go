@@ -16,8 +16,8 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// face is the node that the process is now, as pools see it. Only this file runs the scripts that only pools have;
-// what pools say to the scripts of all kinds, and hear of them, is in request.go.
+// face is the node that the process is now, as pools see it. Only this file runs the scripts that are specific to
+// pools; request.go has the pools' arguments and replies of the scripts of all kinds.
 type face struct {
 	*line.Face
 	p    *line.Process
@@ -81,7 +81,8 @@ func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string
 	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
-// sweptOn ends the reading of a reply that says at i whether more is to be swept, and sweeps on.
+// sweptOn reads at i, as the last part of a reply, whether the sweep must continue, and then
+// continues it.
 func (f face) sweptOn(ctx context.Context, name string, r *scriptkit.Reply, i int) error {
 	more := line.More(r, i)
 	if r.Err() != nil {
@@ -187,8 +188,8 @@ func (p *core) removeOnce(ctx context.Context, seen int64, some []string) (remov
 	return 0, line.Unexpected(p.name, &r)
 }
 
-// removed reads from i on how many resources a script has removed, whether more is to be swept, and which are damaged:
-// they are removed too.
+// removed reads, from i on, how many resources a script has removed, whether the sweep must continue, and which
+// resources are damaged. It removes the damaged resources too.
 func (p *core) removed(ctx context.Context, r *scriptkit.Reply, i int) (removed int, err error) {
 	removed = int(r.Int(i))
 	more, damaged := line.More(r, i+1), line.Texts(r, i+2)
