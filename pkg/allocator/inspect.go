@@ -193,11 +193,11 @@ type inspectStep struct {
 	problems     [][2]string // a word and what it is about
 }
 
-// Inspect counts all entries of a pool and checks that they are consistent: the free list has exactly the free
-// resources, no resource is both free and leased, every hold, rest, expiry and binding has its counterpart, and
-// every record can be read. Inspect changes nothing, and counts expired entries as they are stored. Up to 10 000
-// resources are read in one step, more in several short steps. Inspect returns berth.ErrInvalidConfig for a bad
-// name, berth.ErrIncompatible, or the server's error.
+// Inspect counts all entries of a pool and checks that they are consistent. The free list must have exactly the
+// free resources, and no resource may be both free and leased. Every hold, rest, expiry and binding must have
+// its counterpart, and every record must be readable. Inspect changes nothing, and counts expired entries as
+// they are stored. Up to 10 000 resources are read in one step, more in several short steps. Inspect returns
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error) {
 	var found Inspection
 	if o.bad != nil {

@@ -34,10 +34,10 @@ type deed struct {
 	begun   int // how many readings had begun when it ended
 }
 
-// What says what was done, without of what.
+// `What` returns a text of the action without its target.
 func (d deed) What() string { what := d.Action; what.Reason = ""; return what.Told("") }
 
-// Whole says what was done, and of what.
+// Whole returns a text of the action with its target.
 func (d deed) Whole() string {
 	whole := d.What()
 	if d.Claim != "" {

@@ -18,7 +18,8 @@ type forms struct {
 	posts map[int]*post // those that were sent; guarded by mu
 }
 
-// post is what has come of a form. Who has sent it first writes it, and closes ended.
+// post is what has come of a form. The first request with the form writes the post, and closes
+// ended.
 type post struct {
 	ended chan struct{}
 	form  deedForm
@@ -61,7 +62,7 @@ func (f *forms) post(number int) (p *post, first bool, err error) {
 	return p, true, nil
 }
 
-// once does what a form asks for, or waits for the outcome of whoever was first to send the same form.
+// once executes a form, or waits for the outcome if another request has sent the same form first.
 func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) error {
 	if err := c.enter(); err != nil {
 		return err
