@@ -44,8 +44,8 @@ func (s in) Next(t time.Time) time.Time { return s.Schedule.Next(t.In(s.location
 // hold is lost, or the once.Job or its node is closed: f should return then. An error of f makes the run a failure.
 //
 // The logger is told of errors, also of f's, and at level info of firings that were skipped; nil stands for
-// cron.DefaultLogger, which writes errors alone. What is wrong with the arguments, or with the once.Job, the logger
-// is told at each firing, and Check of the node says it of the once.Job before. Job does no I/O.
+// cron.DefaultLogger, which writes errors alone. Errors of the arguments, or of the once.Job, go to the logger at
+// each firing; Check of the node reports those of the once.Job before. Job does no I/O.
 func Job(job *once.Job, logger cron.Logger, f once.Func) cron.Job {
 	if logger == nil {
 		logger = cron.DefaultLogger

@@ -23,10 +23,10 @@ type Elector struct {
 
 var _ gocron.Elector = (*Elector)(nil)
 
-// NewElector returns an Elector for the election of a name, which all replicas of the scheduler share. It
-// stands for election while Run runs. The KeepWhenWanted of cfg does not count, as the
-// Elector has nothing to finish. The node stays the caller's: close it after the scheduler. NewElector does no I/O. What
-// is wrong with its arguments Run returns, as a *berth.ConfigError, and Check of the node too.
+// NewElector returns an Elector for the election of a name, which all replicas of the scheduler share. It stands for
+// election while Run runs. The KeepWhenWanted of cfg does not count, as the Elector has nothing to finish. The node
+// stays the caller's: close it after the scheduler. NewElector does no I/O. For bad arguments, Run and Check of the node
+// return a *berth.ConfigError.
 func NewElector(n *node.Node, name string, cfg leader.Config) *Elector {
 	cfg.KeepWhenWanted = false
 	return &Elector{election: leader.New(n, name, cfg)}

@@ -35,12 +35,11 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker whose jobs have the periods that Watch derives. If cfg says Every, as that of once.Around, or Schedule,
-// these are the periods, and the jobs must fire at their middle, in all replicas: with other
-// periods clocks that are apart may double a run, or skip one. Jobs that fire at other moments need a Locker of
-// their own then: see gocron.WithDistributedJobLocker. The node stays the
-// caller's: close it after the scheduler. NewLocker does no I/O. What is wrong with its arguments Lock returns, as a
-// *berth.ConfigError, and Check of the node too.
+// NewLocker returns a Locker whose jobs have the periods that Watch derives. If cfg says Every, as that of once.Around, or
+// Schedule, these are the periods, and the jobs must fire at their middle, in all replicas: with other periods clocks that
+// are apart may double a run, or skip one. Jobs that fire at other moments need a Locker of their own then: see
+// gocron.WithDistributedJobLocker. The node stays the caller's: close it after the scheduler. NewLocker does no I/O. For
+// bad arguments, Lock and Check of the node return a *berth.ConfigError.
 func NewLocker(n *node.Node, cfg once.Config) *Locker {
 	usable := cfg
 	if derives(cfg) {

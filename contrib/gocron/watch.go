@@ -14,10 +14,10 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// Watch has the Locker find each job in the scheduler, and derive the periods from the job's own schedule: from halfway after the
-// firing before to halfway to the next one, by the server's clock, so that replicas on both sides of a firing find the same. It is
-// for a Locker whose Config says neither Every nor Schedule. Call it before the scheduler starts, in all replicas; two
-// schedulers need two Lockers.
+// Watch makes the Locker find each job in the scheduler and derive the periods from the job's own schedule. A period
+// reaches halfway to the firing before and to the firing after, by the server's clock, so that replicas on both sides of a
+// firing find the same period. It is for a Locker whose Config says neither Every nor Schedule. Call it before the
+// scheduler starts, in all replicas; two schedulers need two Lockers.
 //
 // A DurationJob, and a CronJob of "@every", fires at a distance from its start. If that is a whole second, as gocron.WithStartAt gives
 // it, the periods lie around these firings: give all replicas the same start. Else they have the length of the distance, and

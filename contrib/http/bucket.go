@@ -13,8 +13,8 @@ import (
 //	semaphore.New(n, "tenant:"+berthhttp.Bucket(tenant, 4096), 2, semaphore.Config{})
 //
 // Two texts may have the same bucket, and then share a semaphore: take n far above the number of
-// tenants. Whoever may choose a text freely can find one that shares another's bucket. An
-// n below 1 counts as 1.
+// tenants. A user who can choose any text can find one in the bucket of another user. An n below
+// 1 counts as 1.
 func Bucket(text string, n int) string {
 	sum := sha256.Sum256([]byte(text))
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:])%uint64(max(n, 1)), 10)

@@ -23,11 +23,11 @@ type Options struct {
 	// RetryAfter is the value of the Retry-After header: whole seconds, at least 1 s.
 	// Default 1 s.
 	RetryAfter time.Duration
-	// FailOpen serves requests without a permit where the server does not answer, or refuses
-	// the call: it is full, or the user may not. Default false: such requests are refused.
-	// MaxWaiting counts on: while the server is silent, each process serves at most MaxWaiting
-	// requests in each MaxWait, and refuses the others at once. If all are to be served, give
-	// MaxWaiting more than the requests that come to a process in one MaxWait.
+	// FailOpen serves requests without a permit where the server does not answer, or refuses the
+	// call: it is full, or the user may not. Default false: such requests are refused. MaxWaiting
+	// counts on: while the server is silent, each process serves at most MaxWaiting requests in
+	// each MaxWait, and refuses the others at once. To serve all requests, set MaxWaiting above
+	// the number of requests that reach a process in one MaxWait.
 	FailOpen bool
 	// Refuse answers a request that gets no permit. Retry-After is set already. The error
 	// is that of the acquire: it matches berth.ErrBusy if others were in the way,

@@ -34,7 +34,7 @@ type deed struct {
 	begun   int // how many readings had begun when it ended
 }
 
-// `What` returns a text of the action without its target.
+// Method What returns a text of the action without its target.
 func (d deed) What() string { what := d.Action; what.Reason = ""; return what.Told("") }
 
 // Whole returns a text of the action with its target.

@@ -21,7 +21,7 @@ type Way struct {
 
 	mu    sync.Mutex
 	conns []net.Conn // guarded by mu
-	done  bool       // guarded by mu: there are to be no more
+	done  bool       // guarded by mu: no more connections are accepted
 	wait  sync.WaitGroup
 }
 

@@ -50,7 +50,7 @@ const (
 	reentered kind = "reentered"  // the worker is inside a second time
 	innerGone kind = "inner gone" // and only once again
 
-	// What the director finds out by itself.
+	// The kinds that the director finds out by itself.
 	exited   kind = "exited"    // the process has ended, see Text
 	killed   kind = "killed"    // a worker was killed, see Text
 	leaseEnd kind = "lease end" // the lease of a worker that was killed is over

@@ -25,7 +25,7 @@ const (
 	// entries, takes little more than 200 ms and looks up to 200 times for names.
 	pages = 4
 	// triesMost is how many readings try to read a page. Then some of its names may be missing, and a walk of which no reading
-	// has read a page to its end begins anew.
+	// has read a page to its end begins again.
 	triesMost = 3
 	// serversMost is how many servers are told of.
 	serversMost = 100
