@@ -25,7 +25,7 @@
 //
 // [Node.Close] works in this order:
 //
-//   - It ends jobs, elections and pools: it waits for the runs of jobs, hands on leadership, and calls no Source any more.
+//   - It ends jobs, elections and pools: it waits for the runs of jobs, hands on leadership, and stops calling any Source.
 //   - It ends all waits, and gives back all holds of all kinds, except detached ones.
 //   - It closes the values that pools have opened.
 //
