@@ -21,7 +21,7 @@ import (
 type face struct {
 	*line.Face
 	p    *line.Process
-	look *reader.Reader // for who looks on
+	look *reader.Reader // for readings
 }
 
 func (s *pools) face() face { return face{s.p.Face(keyspace.Pool), s.p, s.look} }
@@ -36,7 +36,7 @@ func (s *pools) work() (done func(), ok bool) {
 	}
 }
 
-// kind is what only the pools of a process say and hear.
+// kind returns the arguments and replies that are specific to the pools of a process.
 func (s *pools) kind() *line.Kind {
 	return &line.Kind{
 		Kind: keyspace.Pool, Of: s,
@@ -51,7 +51,8 @@ func (s *pools) kind() *line.Kind {
 	}
 }
 
-// The statuses of the scripts that only pools have; a test compares them with the headers.
+// The statuses of the scripts that are specific to pools; a test compares them with the
+// headers.
 const (
 	statusFull    = "full"
 	statusAhead   = "ahead"
@@ -174,7 +175,7 @@ func (p *core) mendOnce(ctx context.Context, args []string) (removed int, err er
 
 // removeOnce runs one pool_remove, of what was not changed since the revision seen.
 func (p *core) removeOnce(ctx context.Context, seen int64, some []string) (removed int, err error) {
-	// Each step has an id of its own, so that a repeated one is told what it has removed.
+	// Each step has an id of its own, so that a repeated step gets the same answer.
 	r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.pools.face().Engine.ClaimID()}, some...)...)
 	if err != nil {
 		return 0, err

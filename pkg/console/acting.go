@@ -59,7 +59,7 @@ func (f *deedForm) Title() string {
 	return strings.ToUpper(verb[:1]) + verb[1:]
 }
 
-// Asks says whether something is asked for.
+// Asks reports whether the form asks for an input.
 func (f *deedForm) Asks(what string) bool {
 	switch what {
 	case "for":
@@ -72,7 +72,8 @@ func (f *deedForm) Asks(what string) bool {
 	return false
 }
 
-// deedOf is the form of an action: what it is about stands in the address, the rest in values.
+// deedOf returns the form of an action: its subject comes from the address, the rest from
+// values.
 func deedOf(q, values url.Values) *deedForm {
 	f := &deedForm{Action: act.Action{
 		Verb: act.Verb(q.Get("verb")), Kind: keyspace.Kind(q.Get("kind")), Name: q.Get("name"), Claim: q.Get("claim"),

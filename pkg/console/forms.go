@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// postsMost is how many forms are remembered that were sent.
+// postsMost is how many sent forms are remembered.
 const postsMost = 200
 
-// forms are those that were given to browsers: each has a number, and is done once.
+// forms has the forms that were given to browsers: each has a number, and is executed once.
 type forms struct {
 	mu    sync.Mutex
 	last  int           // the newest; guarded by mu
@@ -36,14 +36,14 @@ func (f *forms) next() int {
 	return f.last
 }
 
-// sent says whether a form was sent before.
+// sent reports whether a form was sent before.
 func (f *forms) sent(number int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.posts[number] != nil
 }
 
-// post is what has come of a form; first says that its caller is to do it.
+// post returns the outcome of a form; first says that the caller must execute the form.
 func (f *forms) post(number int) (p *post, first bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -51,7 +51,7 @@ func (c SwarmConfig) validate() error {
 
 // SwarmStatus is this node's part in the swarm.
 type SwarmStatus struct {
-	// Running says whether the swarm is started and not being stopped.
+	// Running reports whether the swarm is started and not being stopped.
 	Running bool
 	// Node is the id under which the swarm runs.
 	Node string
@@ -75,9 +75,9 @@ type SwarmNode struct {
 	ProbedAt time.Time `json:"probedAt"`
 	// ZombieAfter is the node's SwarmConfig.ZombieAfter.
 	ZombieAfter time.Duration `json:"zombieAfterMs"`
-	// Zombie says whether ZombieAfter has passed since ProbedAt.
+	// Zombie reports whether ZombieAfter has passed since ProbedAt.
 	Zombie bool `json:"zombie"`
-	// Condemned says whether a flush ends the node's holds. A condemned node never probes again.
+	// Condemned reports whether a flush ends the node's holds. A condemned node never probes again.
 	Condemned bool `json:"condemned"`
 }
 

@@ -105,7 +105,7 @@ func inDrainFlags(err error) error {
 		"ForceAfter", "--force-after")
 }
 
-// noTarget says why it is not known who is to drain.
+// noTarget returns why the target of a drain is unknown.
 func (o *drainOptions) noTarget(given func(string) bool) error {
 	switch {
 	case o.target.Node != "":

@@ -57,7 +57,7 @@ func WayTo(t *testing.T, s *embedded.Server) *Way {
 	return w
 }
 
-// Block lets nothing through any more.
+// Block stops all data.
 func (w *Way) Block() { close(w.gate) }
 
 // Used reports whether somebody has come this way.

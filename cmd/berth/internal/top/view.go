@@ -95,7 +95,7 @@ func (m *model) foot() []string {
 	return foot
 }
 
-// silence is after how many missed readings somebody is told.
+// silence is the number of missed readings after which the display says so.
 const silence = 3
 
 // trouble says that what is shown is not fresh, and why.
