@@ -6,110 +6,108 @@ import (
 	"time"
 )
 
-// Forever is the Lease of a hold that never ends by itself. Only a release,
-// by its holder or forced, gives it back: a process that dies keeps it.
+// Forever is the Lease of a hold that never ends by itself. Only a release, by the holder or by
+// an operator, ends such a hold; the death of the holder's process does not.
 const Forever time.Duration = math.MaxInt64
 
-// Handle is what every handle offers: a [Hold], and the LockSet of package qlock,
-// which is several holds as one. Later releases add methods.
+// Handle has the methods of every handle: each [Hold], and the LockSet of package qlock, which
+// joins several holds. Later releases add methods.
 type Handle interface {
-	// Context carries the values of the acquiring context but not its end. It ends
-	// with the handle, and its cause says why.
+	// Context returns a context with the values, but not the end, of the acquiring context. The
+	// returned context ends with the handle, and its cause says why.
 	Context() context.Context
 	// Done is closed when the handle has ended.
 	Done() <-chan struct{}
-	// Err is nil while the handle lives, and says why it ended afterwards. Err
-	// looks at the clock itself.
+	// Err returns nil while the handle lives, and afterwards the reason for its end. Err compares
+	// the clock itself and does not depend on a timer.
 	Err() error
-	// Left is how long the holder may still believe in the hold if nothing renews
-	// it: [Forever] for no end, 0 once it has ended.
+	// Left returns how long the holder may still rely on the hold if nothing renews the hold:
+	// [Forever] for no end, 0 once the hold has ended.
 	Left() time.Duration
-	// Waited is how long the acquiring call took.
+	// Waited returns how long the acquiring call took.
 	Waited() time.Duration
 	// Wanted is closed when somebody has asked for the hold back: an operator, or a claim that waits with
-	// WantAfter. The hold goes on; whoever can, finishes its work and releases it.
+	// WantAfter. The hold goes on: finish the work early if possible, and release.
 	Wanted() <-chan struct{}
-	// Renew sets the end of the lease anew, counted from now.
+	// Renew restarts the lease from now.
 	Renew(ctx context.Context) error
-	// Release gives back what is held. Release works after the acquiring context has
-	// ended, and is nil ever after it has succeeded once.
+	// Release gives the hold back. Release works after the acquiring context has ended. After the
+	// first success every call returns nil.
 	Release(ctx context.Context) error
-	// Within returns a context that ends with ctx or with the handle, whichever
-	// comes first, and that carries the owner. Call the CancelFunc when what runs
-	// under the context is done.
+	// Within returns a context that carries the owner and ends with ctx or with the handle,
+	// whichever ends first. Call the CancelFunc when the work under the context is done.
 	Within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Hold is a handle of one claim. The handles of all primitives are Holds.
 type Hold interface {
 	Handle
-	// ID is the id of the claim.
+	// ID returns the id of the claim.
 	ID() string
-	// Name is what is held.
+	// Name returns the name that is held.
 	Name() string
-	// Node is the id of the node that holds it.
+	// Node returns the id of the node that holds the claim.
 	Node() string
-	// Fence is the number of the grant, strictly rising per name. Pass it on
-	// to whatever the hold protects, and refuse smaller ones there.
+	// Fence returns the fencing token of the grant, which rises with every grant of a name. Pass
+	// the token to the system that the hold protects, and refuse smaller tokens there.
 	Fence() int64
-	// Granted is when this process heard of the grant, or resumed the hold, by the
-	// clock of this process.
+	// Granted returns when this process learned of the grant, or resumed the hold, by the clock of
+	// this process.
 	Granted() time.Time
-	// Lease is the lease that was asked for, Forever for none.
+	// Lease returns the requested lease, Forever for a hold without end.
 	Lease() time.Duration
-	// Detach stops renewing and keeps the hold until its lease ends, also
-	// through Close of the node. Detach ends the handle with ErrReleased; a Release
-	// after it does nothing. The token is for Resume, here or elsewhere.
+	// Detach ends the handle with ErrReleased and stops renewals. The hold stays until its lease
+	// ends, even if the node is closed. A later Release of the handle does nothing. Resume takes
+	// the token, in this process or another one.
 	Detach(ctx context.Context) (Token, error)
 }
 
-// Target says whose claims an operator's Release ends, and whose holds Want asks back. All
-// fields that are given must match. At least one of them is needed. Want leaves claims that wait alone.
+// Target selects the claims that an operator's Release ends, and the holds that Want asks back. A claim
+// must match all fields that are set; at least one must be set. Want leaves waiting claims alone.
 type Target struct {
-	// Kind is that of the names: keyspace.Sem, keyspace.Lock or keyspace.Pool. A Name needs it. Default all kinds.
+	// Kind is the kind of the names: keyspace.Sem, keyspace.Lock or keyspace.Pool. If Name is set, Kind must be
+	// set. Default all kinds.
 	Kind Kind `json:"kind,omitzero"`
-	// Name is what is contended for. With Kind and Name alone everything ends that is held
-	// of it; claims that wait stay in line, and get what comes free.
+	// Name is the semaphore, lock or pool. With only Kind and Name set, all holds of the name
+	// match; its waiting claims stay in line and get the places that come free.
 	Name string `json:"name,omitzero"`
-	// Claim is the id of one claim of Name, which holds or waits. It needs Name.
+	// Claim is the id of one claim of Name, holding or waiting. If Claim is set, Name must be set.
 	Claim string `json:"claim,omitzero"`
-	// Owner and Node end what they hold and what they have waiting. A claim to which
-	// no owner was given is its own owner.
+	// Owner and Node match the holds and the waiting claims of an owner and of a node. A claim
+	// made without an owner is its own owner.
 	Owner string `json:"owner,omitzero"`
 	Node  string `json:"node,omitzero"`
-	// All ends everything that is held in the namespace, of the Kind if one is given.
+	// All matches every hold in the namespace, or every hold of Kind if Kind is set.
 	All bool `json:"all,omitzero"`
 }
 
-// Kind is what a name is the name of; package keyspace lists the kinds.
+// Kind is the kind of a name, such as a semaphore or a lock; package keyspace lists the kinds.
 type Kind string
 
-// Retry bounds how a call that the server did not answer, or did not run, is
-// repeated. Every script of Berth can be repeated safely.
+// Retry says how a call is repeated that the server did not answer or did not run. Every script
+// of Berth can be repeated safely.
 type Retry struct {
-	// Attempts is how often a call is sent at the most. Default 20, which
-	// Within normally cuts short.
+	// Attempts is the most times that a call is sent. Default 20; Within normally ends the
+	// attempts earlier.
 	Attempts int
-	// Within bounds all attempts together. Default 10 s.
+	// Within is the time limit for all attempts together. Default 10 s.
 	Within time.Duration
 	// Base is the pause before the second attempt. Default 20 ms.
 	Base time.Duration
-	// Factor multiplies the pause for each further attempt. Default 2.
+	// Factor multiplies the pause before each further attempt. Default 2.
 	Factor float64
 	// Cap bounds one pause. Default 1 s.
 	Cap time.Duration
-	// Jitter is the share of a pause that is drawn at random, 0 to 1.
-	// Default 0.2; a negative value means none.
+	// Jitter is the random share of a pause, 0 to 1. Default 0.2; a negative value means 0.
 	Jitter float64
 }
 
 type ownerKey struct{}
 
-// WithOwner returns a context whose claims are for the given owner: any text
-// up to 512 bytes. Calls that share the context share its owner, so it must be
-// unique to the run of work that may re-enter its own holds: two replicas that
-// both call themselves "order:7" would enter each other's. An empty owner makes
-// every call its own owner again.
+// WithOwner returns a context whose claims belong to the given owner, a text of up to 512
+// bytes. Calls that share the context share the owner, so make the owner unique to one run of
+// work: two replicas that both use "order:7" would enter each other's locks. With an empty
+// owner every call is its own owner again.
 func WithOwner(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// DrainTarget says which processes are to drain. One of the fields is set.
+// DrainTarget selects the processes that must drain. Exactly one field must be set.
 type DrainTarget struct {
-	// Node is the id of a node: that of its ID method, and in listings.
+	// Node is the id of a node, as its ID method and listings give it.
 	Node string `json:"node,omitzero"`
-	// Label is a node's Config.Label or, where it ends in *, what stands before the * begins one.
+	// Label matches a node whose Config.Label equals it. A Label that ends in * matches every node
+	// whose Config.Label begins with the text before the *.
 	Label string `json:"label,omitzero"`
 }
 
-// String is the target as a sentence names it: label "worker/*".
+// String returns the target for use in a sentence, such as: label "worker/*".
 func (t DrainTarget) String() string {
 	if t.Node != "" {
 		return "node " + visible(t.Node)
@@ -21,43 +22,50 @@ func (t DrainTarget) String() string {
 	return "label " + strconv.QuoteToGraphic(t.Label)
 }
 
-// DrainOptions say how a drain goes on. nil is a drain without an end, and without force.
+// DrainOptions are the options of Drain. With nil the drain has no end and uses no force.
 type DrainOptions struct {
-	// For is after how long the drain ends by itself: whole milliseconds, at most 8784h; 0 for never.
+	// For is the time after which the drain ends by itself: whole milliseconds, at most 8784h; 0 for
+	// never.
 	For time.Duration
-	// Reason is told to whoever looks, and to the processes: any text of up to 512 bytes.
+	// Reason is shown in listings and given to the draining processes: any text of up to 512
+	// bytes.
 	Reason string
-	// Force has what is left be ended by force once ForceAfter has passed, which is above 0. One goes with the other.
+	// Force ends the holds and waits that are left once ForceAfter, which must be above 0, has passed. Set both
+	// fields or neither.
 	Force      bool
 	ForceAfter time.Duration
-	// Each is called after each pass over the names with what has come of the drain so far; nil for nobody. Drain waits for it.
+	// Each, if not nil, is called after each pass over the names with the drain's results so far. Drain waits until Each
+	// returns.
 	Each func(Drained)
 }
 
-// Drain is one that is in force: since it was called, processes finish, and get nothing new.
+// Drain is a drain that is in force: the matching processes finish their holds and get nothing
+// new.
 type Drain struct {
 	DrainTarget
-	// Since is when it was called, by the server's clock.
+	// Since is when the drain was called, by the server's clock.
 	Since time.Time `json:"since"`
-	// Left is how long it lasts yet, 0 if it has no end.
+	// Left is how long the drain still lasts, 0 if the drain has no end.
 	Left time.Duration `json:"leftMs,omitzero"`
-	// Reason is what the operator gave, any bytes; "" for none.
+	// Reason is the operator's reason, any bytes; "" for none.
 	Reason string `json:"reason,omitzero"`
 }
 
-// Drained is what a drain came to. The numbers are of claims.
+// Drained is the result of a drain. Each number counts claims.
 type Drained struct {
-	// Asked is how many holds were asked for back. A process that hears of the drain by itself gives back unasked.
+	// Asked is how many holds were asked back. A process that learns of the drain by itself gives its holds back
+	// without being asked.
 	Asked int `json:"asked"`
 	// Cancelled is how many waits were ended.
 	Cancelled int `json:"cancelled"`
 	// Ended is how many holds were ended by force.
 	Ended int `json:"ended"`
-	// Detached is how many holds no process has: they are left to whoever resumes them, or to their lease.
+	// Detached is how many holds are detached, so that no process has them. The drain leaves them to a
+	// Resume or to the end of their lease.
 	Detached int `json:"detached"`
-	// Left is how many holds and waits the last pass has found.
+	// Left is how many holds and waits the last pass found.
 	Left int `json:"left"`
-	// Some are the first of these, at most 10.
+	// Some are the first claims of Left, at most 10.
 	Some []Unfinished `json:"some,omitzero"`
 }
 
@@ -67,6 +75,6 @@ type Unfinished struct {
 	Claim string `json:"claim"`
 	Node  string `json:"node"`
 	Label string `json:"label"`
-	// Waits says that it is a wait, not a hold.
+	// Waits is true for a wait, false for a hold.
 	Waits bool `json:"waits"`
 }

@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// Pause is a pause of a name: nothing is granted until it ends, and then who waits comes in its
-// order, without a call of anybody's.
+// Pause is a pause of a name: nothing is granted until the pause ends. Then waiting claims are
+// granted in their order, without any call.
 type Pause struct {
-	// Left is how long it lasts yet.
+	// Left is how long the pause still lasts.
 	Left time.Duration `json:"leftMs"`
-	// Since is when it was set to its end, by the server's clock; zero where that is not known.
+	// Since is when the end of the pause was set, by the server's clock; zero if that is not
+	// known.
 	Since time.Time `json:"since,omitzero"`
-	// Reason is what the operator gave, any bytes; "" for none.
+	// Reason is the operator's reason, any bytes; "" for none.
 	Reason string `json:"reason,omitzero"`
 }
 
-// lasts says for how long yet, and why.
+// lasts returns a text with the remaining time and the reason.
 func (p *Pause) lasts() string {
 	text := fmt.Sprintf(" for %s", max(time.Second, p.Left.Round(time.Second)))
 	if p.Reason != "" {
@@ -25,12 +26,12 @@ func (p *Pause) lasts() string {
 	return text
 }
 
-// PausedAll is what a pause of all names, or its end, came to.
+// PausedAll is the result of PauseAll or UnpauseAll.
 type PausedAll struct {
-	// Names is how many names in use are paused now, without those that have one hold for which nobody else has
-	// waited: of these nothing is granted either, as whoever asks pauses them first. Of an end it is how many
-	// are no longer paused.
+	// Names is how many names in use are paused now or, for UnpauseAll, how many are no longer paused. Names
+	// leaves out those with one hold for which nobody else has waited: nothing is granted of them either, since
+	// each new claim pauses the name first.
 	Names int `json:"names"`
-	// Unread is how many names could not be asked. The error says why, and names the first 100.
+	// Unread is how many names could not be read. The error says why, and names the first 100.
 	Unread int `json:"unread"`
 }

@@ -5,21 +5,20 @@ import (
 	"encoding/json"
 )
 
-// Token names a detached hold, so that another goroutine or process can resume
-// it. It is no secret that proves anything: whoever has it, and may reach the
-// server, can resume the hold.
+// Token identifies a detached hold, so that another goroutine or process can resume it. A token
+// is not a credential: anybody who has the token and can reach the server can resume the hold.
 type Token struct {
-	// Kind is that of the name: keyspace.Sem, keyspace.Lock or keyspace.Pool.
+	// Kind is the kind of the name: keyspace.Sem, keyspace.Lock or keyspace.Pool.
 	Kind Kind `json:"kind"`
-	// Namespace is the namespace of the node that made it.
+	// Namespace is the namespace of the node that made the token.
 	Namespace string `json:"namespace"`
-	// Name is what is held.
+	// Name is the name that is held.
 	Name string `json:"name"`
 	// Claim is the id of the hold.
 	Claim string `json:"claim"`
-	// Node is the id of the node that detached it.
+	// Node is the id of the node that detached the hold.
 	Node string `json:"node"`
-	// Fence is the number of the grant.
+	// Fence is the fencing token of the grant.
 	Fence int64 `json:"fence,string"`
 }
 
@@ -35,8 +34,8 @@ func (t Token) MarshalText() ([]byte, error) {
 	return []byte(base64.RawURLEncoding.EncodeToString(raw)), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote. It returns a *ConfigError for
-// anything else.
+// UnmarshalText decodes the text of MarshalText. UnmarshalText returns a *ConfigError for any
+// other text.
 func (t *Token) UnmarshalText(text []byte) error {
 	raw, err := base64.RawURLEncoding.DecodeString(string(text))
 	if err != nil {
@@ -50,7 +49,7 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the text of MarshalText.
+// String returns the token as MarshalText encodes it.
 func (t Token) String() string {
 	text, err := t.MarshalText()
 	if err != nil { // names are checked to be valid text, so never

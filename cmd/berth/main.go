@@ -1,7 +1,6 @@
-// Command berth shares limited things between processes: it runs commands under
-// a semaphore or a lock, shows both and lets operators change them, looks at
-// nodes and at the server, and shows in a demo without any server what all this is
-// about. See berth --help.
+// Command berth shares limited things between processes. It runs commands under a semaphore or
+// a lock, shows names and lets operators change them, and checks nodes and the server. Its demo
+// needs no server. See berth --help.
 package main
 
 import (

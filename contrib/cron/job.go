@@ -11,14 +11,15 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// Around returns the Config whose periods lie around the firings of a schedule, as a Cron of that location has them, such as
-// c.Location(); nil is UTC. From halfway after the firing before to halfway to the next one, by the server's clock, replicas come
-// for the same firing. Give all replicas the same schedule and location.
+// Around returns the Config with a period around each firing of a schedule in the location of the Cron, such as
+// c.Location(); nil means UTC. A period reaches halfway to the firing before and to the firing after, by the server's
+// clock. Give all replicas the same schedule and location.
 //
-// "@every" has firings that depend on when its process has started, and differ between replicas. Its periods have its length, and
-// begin half a second beside a whole one, at which cron fires: in each one replica runs, whichever comes first.
+// The firings of "@every" depend on the start of the process, and differ between replicas. Its periods have the length of
+// its interval, and begin half a second off the whole second, at which cron fires: in each period the first replica that
+// asks runs.
 //
-// Where a schedule cannot be, each call of the once.Job says so.
+// For a bad schedule, each call of the once.Job returns an error.
 func Around(schedule cron.Schedule, location *time.Location) once.Config {
 	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
 		return once.Around(every.Delay, time.Second/2)
@@ -39,13 +40,14 @@ type in struct {
 
 func (s in) Next(t time.Time) time.Time { return s.Schedule.Next(t.In(s.location)) }
 
-// Job returns a job for cron that runs f once in each period, over all replicas that have a once.Job of that
-// name. Make the once.Job with the periods of Around for the schedule, the same in all replicas. With other periods clocks that are apart may double a run, or skip one. The context of f ends when its
-// hold is lost, or the once.Job or its node is closed: f should return then. An error of f makes the run a failure.
+// Job returns a job for cron that runs f once in each period, across all replicas with a once.Job of the same name. Make
+// the once.Job with the Config of Around for the schedule, the same in all replicas; with other periods, differing clocks
+// may double or skip a run. The context of f ends when the hold is lost, or the once.Job or its node is closed: f should
+// return then. An error of f makes the run a failure.
 //
-// The logger is told of errors, also of f's, and at level info of firings that were skipped; nil stands for
-// cron.DefaultLogger, which writes errors alone. What is wrong with the arguments, or with the once.Job, the logger
-// is told at each firing, and Check of the node says it of the once.Job before. Job does no I/O.
+// The logger gets errors, including those of f, and skipped firings at level info; nil means cron.DefaultLogger,
+// which writes only errors. Errors of the arguments, or of the once.Job, go to the logger at each firing; Check
+// of the node reports those of the once.Job before. Job does no I/O.
 func Job(job *once.Job, logger cron.Logger, f once.Func) cron.Job {
 	if logger == nil {
 		logger = cron.DefaultLogger
@@ -53,9 +55,9 @@ func Job(job *once.Job, logger cron.Logger, f once.Func) cron.Job {
 	return &fires{job, logger, f}
 }
 
-// Wrapper returns a wrapper that runs a job once in each period, over all replicas that have a once.Job of that
-// name. It is Job for what has no context and no error: the wrapped job is not told when its hold is lost,
-// and has succeeded when it returns.
+// Wrapper returns a wrapper that runs a job once in each period, across all replicas with a once.Job of the
+// same name. Unlike a function of Job, the wrapped job has no context and returns no error: it does not learn
+// of the loss of its hold, and counts as successful when it returns.
 func Wrapper(job *once.Job, logger cron.Logger) cron.JobWrapper {
 	return func(inner cron.Job) cron.Job {
 		return Job(job, logger, func(context.Context, *once.Run) error {

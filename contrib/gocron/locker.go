@@ -16,12 +16,13 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// ErrSkipped says that a job is not run here: another replica has run it in this period or runs it
-// now, or its last run has failed and its RetryAfter is not over. The error's text says which.
+// ErrSkipped says that this replica does not run a job: another replica runs the job now or has
+// run it in this period, or the last run has failed and its RetryAfter has not passed. The error's
+// text says which.
 var ErrSkipped = errors.New("berth: the job is skipped")
 
-// Locker is a gocron.Locker that runs a job once in each period, over all replicas. It is safe for
-// concurrent use.
+// Locker is a gocron.Locker that runs a job once in each period, across all replicas. A Locker is
+// safe for concurrent use.
 type Locker struct {
 	n   *node.Node
 	cfg once.Config
@@ -35,12 +36,11 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker whose jobs have the periods that Watch derives. If cfg says Every, as that of once.Around, or Schedule,
-// these are the periods, and the jobs must fire at their middle, in all replicas: with other
-// periods clocks that are apart may double a run, or skip one. Jobs that fire at other moments need a Locker of
-// their own then: see gocron.WithDistributedJobLocker. The node stays the
-// caller's: close it after the scheduler. NewLocker does no I/O. What is wrong with its arguments Lock returns, as a
-// *berth.ConfigError, and Check of the node too.
+// NewLocker returns a Locker whose jobs have the periods that Watch derives. If cfg sets Every, as once.Around does, or
+// Schedule, these define the periods, and the jobs must fire at their middle, in all replicas; with other periods,
+// differing clocks may double or skip a run. Jobs that fire at other moments then need a Locker of their own; see
+// gocron.WithDistributedJobLocker. The caller must close the node, after the scheduler. NewLocker does no I/O. For bad
+// arguments, Lock and Check of the node return a *berth.ConfigError.
 func NewLocker(n *node.Node, cfg once.Config) *Locker {
 	usable := cfg
 	if derives(cfg) {
@@ -50,8 +50,8 @@ func NewLocker(n *node.Node, cfg once.Config) *Locker {
 	return &Locker{n: n, cfg: cfg, jobs: map[string]*watched{}, runs: map[string][]*once.Run{}, failures: map[string]error{}}
 }
 
-// Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with
-// the name of the job. Its errors are ErrSkipped and those of once.Job.Begin; gocron hands them to
+// Lock begins a run of the job in the current period, by the server's clock. gocron calls Lock with the
+// name of the job. Lock returns ErrSkipped and the errors of once.Job.Begin; gocron passes an error to
 // its listener AfterLockError, and skips the job.
 func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
 	job, err := l.job(ctx, name)
@@ -77,10 +77,10 @@ type watched struct {
 	schedule gocron.JobSchedule
 }
 
-// derives says whether a Config leaves the periods to Watch.
+// derives reports whether a Config leaves the periods to Watch.
 func derives(cfg once.Config) bool { return cfg.Every == 0 && cfg.Offset == 0 && cfg.Schedule == nil }
 
-// job is the job of a name, the same one as long as its schedule is.
+// job returns the job of a name, the same one as long as its schedule stays the same.
 func (l *Locker) job(ctx context.Context, name string) (*once.Job, error) {
 	l.mu.Lock()
 	scheduler, known, cfg := l.scheduler, l.jobs[name], l.cfg
@@ -102,8 +102,8 @@ func (l *Locker) job(ctx context.Context, name string) (*once.Job, error) {
 	return known.Job, nil
 }
 
-// Failed notes that the job has failed, so that its run does not count as a success: the run of the job that
-// gocron unlocks next. It is for gocron.AfterJobRunsWithError. Without it every run counts as a success.
+// Failed records that a job has failed, so that the run of the job that gocron unlocks next does not count
+// as a success. Pass Failed to gocron.AfterJobRunsWithError: otherwise every run counts as a success.
 func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
 	}
 }
 
-// Current returns the newest run of the job that this process is at, nil for none. A job calls Current with its own
+// Current returns the newest run of the job in this process, nil for none. A job should call Current with its own
 // name, at its beginning: once the job's hold is lost, a newer run may begin. The run has its period, its fence, and
 // a context that ends when the hold is lost.
 func (l *Locker) Current(name string) *once.Run {

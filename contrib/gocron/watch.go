@@ -14,23 +14,24 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// Watch has the Locker find each job in the scheduler, and derive the periods from the job's own schedule: from halfway after the
-// firing before to halfway to the next one, by the server's clock, so that replicas on both sides of a firing find the same. It is
-// for a Locker whose Config says neither Every nor Schedule. Call it before the scheduler starts, in all replicas; two
-// schedulers need two Lockers.
+// Watch makes the Locker find each job in the scheduler and derive the periods from the job's own schedule. A period
+// reaches halfway to the firing before and to the firing after, by the server's clock, so that replicas on both sides of a
+// firing find the same period. Watch is for a Locker whose Config sets neither Every nor Schedule. Call Watch before the
+// scheduler starts, in all replicas; two schedulers need two Lockers.
 //
-// A DurationJob, and a CronJob of "@every", fires at a distance from its start. If that is a whole second, as gocron.WithStartAt gives
-// it, the periods lie around these firings: give all replicas the same start. Else they have the length of the distance, and
-// one replica runs in each, whichever comes first. Lock refuses, by a *berth.ConfigError, a job whose firings differ between replicas
-// or are not known: a DurationRandomJob, an interval of several days, weeks or months, a Cron implementation of your own, two
-// jobs of one name.
+// A DurationJob, and a CronJob of "@every", fires at intervals from its start. If the start is a whole second, as with
+// gocron.WithStartAt, the periods surround these firings; give all replicas the same start. Otherwise the periods have the
+// length of the interval, and the first replica that asks runs in each period.
+//
+// Lock refuses, with a *berth.ConfigError, a job whose firings differ between replicas or are unknown: a DurationRandomJob,
+// an interval of several days, weeks or months, your own Cron implementation, and two jobs of one name.
 func (l *Locker) Watch(scheduler gocron.Scheduler) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.scheduler = scheduler
 }
 
-// derived are the periods of a job of the scheduler.
+// derived returns the periods of a job of the scheduler.
 func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once.Config, gocron.JobSchedule, error) {
 	found := make(chan []gocron.Job, 1)
 	go func() { found <- scheduler.Jobs() }() // a scheduler that stops waits for this call, and does not answer before
@@ -65,7 +66,8 @@ func derived(ctx context.Context, scheduler gocron.Scheduler, name string) (once
 
 var errNoRun = errors.New("it has no next run")
 
-// periods are those of a schedule of which one firing is known, and by it the location of the scheduler.
+// periods returns the periods of a schedule with one known firing, which shows the location of the
+// scheduler.
 func periods(schedule gocron.JobSchedule, run time.Time) (once.Config, error) {
 	var interval uint
 	days := calendar{zone: run.Location()}
@@ -100,7 +102,7 @@ func periods(schedule gocron.JobSchedule, run time.Time) (once.Config, error) {
 	return once.Config{Schedule: &days}, nil
 }
 
-// every are the periods of a job that fires at a distance.
+// every returns the periods of a job that fires at intervals.
 func every(d time.Duration, run time.Time) once.Config {
 	if !run.Equal(run.Truncate(time.Second)) {
 		run = time.Unix(0, 0)
@@ -114,7 +116,7 @@ type crontab struct {
 	location *time.Location
 }
 
-// Next is that of cron, but that of a time which the clock on the wall shows twice in a row gocron leaves out the second.
+// Next returns cron's next firing, except that of a time which the local clock shows twice gocron leaves out the second.
 func (c crontab) Next(t time.Time) time.Time {
 	next := c.Cron.Next(t.In(c.location))
 	start, _ := next.ZoneBounds()
@@ -149,7 +151,7 @@ type calendar struct {
 	on   func(time.Time) bool // at midnight UTC of a date
 }
 
-// Next looks from the day before on, as the clocks may have gone back since.
+// Next searches from the day before on, since the clocks may have gone back.
 func (c *calendar) Next(t time.Time) (next time.Time) {
 	y, m, d := t.In(c.zone).Date()
 	for i := -1; next.IsZero() && i < 5*366; i++ {

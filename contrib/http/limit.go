@@ -9,8 +9,9 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Limit returns middleware that serves a request under a permit of sem. Everything that
-// one returned function wraps shares Options.MaxWaiting. Its errors are *berth.ConfigError.
+// Limit returns middleware that serves each request under a permit of sem. All handlers that
+// one returned function wraps share Options.MaxWaiting. The errors of Limit are
+// *berth.ConfigError.
 func Limit(sem *semaphore.Semaphore, opts *Options) (func(http.Handler) http.Handler, error) {
 	if sem == nil {
 		return nil, berth.Invalid("sem", "a semaphore is needed")
@@ -18,10 +19,10 @@ func Limit(sem *semaphore.Semaphore, opts *Options) (func(http.Handler) http.Han
 	return LimitBy(func(*http.Request) (*semaphore.Semaphore, error) { return sem, nil }, opts)
 }
 
-// LimitBy returns middleware that serves a request under a permit of the semaphore that
-// choose returns for it; nil serves the request without a permit. choose may make a semaphore by
-// semaphore.New for each request, which does no I/O. A request for which choose returns an error is
-// refused. Its errors are *berth.ConfigError.
+// LimitBy returns middleware that serves each request under a permit of the semaphore that choose
+// returns for the request; nil serves the request without a permit. Function choose may make a
+// semaphore by semaphore.New for each request, which does no I/O. A request for which choose
+// returns an error is refused. The errors of LimitBy are *berth.ConfigError.
 func LimitBy(
 	choose func(*http.Request) (*semaphore.Semaphore, error), opts *Options,
 ) (func(http.Handler) http.Handler, error) {
@@ -41,7 +42,7 @@ func LimitBy(
 	}, nil
 }
 
-// limit is what one middleware works with.
+// limit is the state of one middleware.
 type limit struct {
 	choose func(*http.Request) (*semaphore.Semaphore, error)
 	opts   Options
@@ -67,7 +68,7 @@ func (l *limit) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// serveUnder serves a request that has its permit.
+// serveUnder serves a request under its permit.
 func serveUnder(permit *semaphore.Permit, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := permit.Within(r.Context())
 	inner := r.WithContext(ctx)
@@ -95,7 +96,7 @@ func (l *limit) acquire(ctx context.Context, sem *semaphore.Semaphore) (*semapho
 	return sem.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: l.opts.MaxWait})
 }
 
-// failed says that it was the server that failed or refused, and not the line that was long.
+// failed reports whether the server failed or refused, as opposed to a long line.
 func failed(err error) bool {
 	var refused *berth.AcquireError
 	return errors.As(err, &refused) && refused.Reason == berth.ReasonFailed

@@ -11,34 +11,33 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Options say how long the line may be, and what becomes of those who get no permit. A
-// nil pointer leaves all fields zero.
+// Options say how long the line may be, and how requests without a permit are answered. A nil
+// pointer means that all fields are zero.
 type Options struct {
-	// MaxWait bounds how long a request waits for its permit, the server's answer
-	// included; berth.Forever for as long as the request's context lasts. Default 1 s.
+	// MaxWait limits how long a request waits for its permit, including the server's answer;
+	// berth.Forever for as long as the request's context lasts. Default 1 s.
 	MaxWait time.Duration
-	// MaxWaiting bounds how many requests of this process are without a permit yet, of one
-	// semaphore. Below 0 no request waits in line. Default 100.
+	// MaxWaiting limits how many requests of this process may wait for a permit of one semaphore.
+	// Below 0 no request waits in line. Default 100.
 	MaxWaiting int
 	// RetryAfter is the value of the Retry-After header: whole seconds, at least 1 s.
 	// Default 1 s.
 	RetryAfter time.Duration
-	// FailOpen serves requests without a permit where the server does not answer, or refuses
-	// the call: it is full, or the user may not. Default false: such requests are refused.
-	// MaxWaiting counts on: while the server is silent, each process serves at most MaxWaiting
-	// requests in each MaxWait, and refuses the others at once. If all are to be served, give
-	// MaxWaiting more than the requests that come to a process in one MaxWait.
+	// FailOpen serves requests without a permit if the server does not answer, or refuses the call
+	// because it is full or a right is missing. Default false: such requests are refused.
+	// MaxWaiting still counts: while the server is silent, each process serves at most MaxWaiting
+	// requests in each MaxWait, and refuses the others at once. To serve all requests, set
+	// MaxWaiting above the number of requests that reach a process in one MaxWait.
 	FailOpen bool
-	// Refuse answers a request that gets no permit. Retry-After is set already. The error
-	// is that of the acquire: it matches berth.ErrBusy if others were in the way,
-	// berth.ErrUnavailable if the server did not answer, berth.ErrInvalidConfig if
-	// the request makes no name; or it is the error of LimitBy's function. Default: a line
-	// of text and status 503 for an error of the acquire. It is 400 (Bad Request) for
-	// berth.ErrInvalidConfig and 500 (Internal Server Error) for another error of LimitBy's
-	// function, both without Retry-After.
+	// Refuse answers a request without a permit. The header Retry-After is already set. The error
+	// is that of LimitBy's function or of the acquire, which matches berth.ErrBusy if others were
+	// the reason, berth.ErrUnavailable if the server did not answer, and berth.ErrInvalidConfig
+	// for a bad name. Default: a line of text and status 503 for an error of the acquire; status
+	// 400 (Bad Request) for berth.ErrInvalidConfig and 500 (Internal Server Error) for another
+	// error of LimitBy's function, both without Retry-After.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
-	// Logger gets a line at level warn of a refused request, at most one in 10 s: count says how many requests
-	// were refused since the line before, error why the last one was. Default none.
+	// Logger gets a line at level warn for refused requests, at most one in 10 s: count is how many requests
+	// were refused since the previous line, error is the error of the last one. Default none.
 	Logger *slog.Logger
 }
 
@@ -62,7 +61,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// retryAfter is the value of the header.
+// retryAfter returns the value of the header.
 func (o *Options) retryAfter() string {
 	return strconv.FormatInt(int64(o.RetryAfter/time.Second), 10)
 }

@@ -1,16 +1,17 @@
-// Package berthotel makes metrics and spans of OpenTelemetry from the events of Berth.
+// Package berthotel makes OpenTelemetry metrics and spans from the events of Berth.
 //
 //	metrics, err := berthotel.NewMetrics(otel.GetMeterProvider(), measure.Config{NameClass: measure.Collapse})
 //	traces, err := berthotel.NewTraces(otel.GetTracerProvider())
 //	n, err := node.New(redis, node.Config{Observer: observe.Multi(metrics, traces)})
 //
-// One observer of each serves all nodes of a process. Package measure is
+// One observer for metrics and one for traces serve all nodes of a process. Package measure is
 // github.com/berth-go/berth/pkg/observe/measure.
 //
 // # Metrics
 //
-// Every metric has the attribute berth.primitive ("sem", "lock", "pool"; "node" where it is about none of them, as of
-// heartbeats; of berth.events also "once"), and those with a star also berth.name_class, the class of the name by Config.NameClass:
+// Every metric has the attribute berth.primitive: "sem", "lock", "pool", or "node" for metrics about none of these, such as
+// heartbeats; berth.events also has "once". Metrics with a star also have berth.name_class, the class of the name by
+// Config.NameClass:
 //
 //	berth.acquires*          {acquire}    berth.outcome   acquires that have ended
 //	berth.wait_time*         s, histogram of how long granted acquires took
@@ -28,9 +29,9 @@
 // failed; a hold as released, released_by_other, lost, expired, reentry_ended, detached or
 // release_failed. See the kinds of package observe.
 //
-// Where a pool of connections has the same, the names follow the db.client.connection metrics
-// of the semantic conventions: wait_time, and hold_time for use_time, waiting for pending_requests,
-// held for the count of those in use.
+// Metrics that a connection pool would have too are modeled on the db.client.connection metrics of
+// the semantic conventions: wait_time has the same name, hold_time stands for use_time, waiting for
+// pending_requests, and held for the count of connections in use.
 //
 // # Spans
 //

@@ -18,9 +18,9 @@ const scope = "github.com/berth-go/berth/contrib/otel"
 // package comment. Counters and gauges are read when the provider collects; a histogram takes
 // its values at once.
 //
-// It returns a *[berth.ConfigError] for the fields "provider" (nil, or one that does not make
-// the instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all nodes. The SDK
-// adds up what several observers of one provider measure.
+// NewMetrics returns a *[berth.ConfigError] for the fields "provider" (nil, or a provider that cannot make the
+// instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all nodes. The SDK
+// adds up the measurements of several observers of one provider.
 func NewMetrics(provider metric.MeterProvider, cfg measure.Config) (observe.Observer, error) {
 	if provider == nil {
 		return nil, berth.Invalid("provider", "must not be nil")

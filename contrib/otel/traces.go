@@ -21,15 +21,14 @@ import (
 //
 // Both are children of the span in the context of the acquiring call. Their attributes are
 // berth.primitive, berth.namespace, berth.name, berth.claim, berth.outcome (a kind of event),
-// berth.fence, berth.resource, and of a wait also berth.queued and berth.reason. A wait that failed, a
-// hold that was lost and a release that was not answered have the status Error; that a claim was
-// refused, timed out or cancelled is no error of a span.
+// berth.fence, berth.resource, and of a wait also berth.queued and berth.reason. A failed wait, a lost
+// hold and an unanswered release have the status Error; a claim that was refused, timed out or was
+// cancelled does not.
 //
-// A span is exported when it has ended. Of more than 10000 holds at once the oldest are not
-// remembered: their spans are made at their ends, in the context of the call that ended the hold, without
-// a link.
+// A span is exported when it has ended. At most 10000 holds are remembered at once. The span of an older
+// hold is made when the hold ends, in the context of the call that ended it, without a link.
 //
-// It returns a *[berth.ConfigError] for the field "provider" (nil).
+// NewTraces returns a *[berth.ConfigError] for the field "provider" (nil).
 func NewTraces(provider trace.TracerProvider) (observe.Observer, error) {
 	if provider == nil {
 		return nil, berth.Invalid("provider", "must not be nil")

@@ -1,13 +1,13 @@
-// Package berthprom makes metrics of Prometheus from the events of Berth.
+// Package berthprom makes Prometheus metrics from the events of Berth.
 //
 //	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Config{NameClass: measure.Collapse})
 //	n, err := node.New(redis, node.Config{Observer: metrics})
 //
 // Package measure is github.com/berth-go/berth/pkg/observe/measure.
 //
-// One observer serves all nodes of a process. Every metric has the label primitive ("sem", "lock", "pool";
-// "node" where it is about none of them, as of heartbeats; of berth_events_total also "once"), and those with a
-// star also name_class, the class of the name by Config.NameClass:
+// One observer serves all nodes of a process. Every metric has the label primitive: "sem", "lock", "pool", or
+// "node" for metrics about none of these, such as heartbeats; berth_events_total also has "once". Metrics with
+// a star also have name_class, the class of the name by Config.NameClass:
 //
 //	berth_acquires_total*          outcome   acquires that have ended
 //	berth_wait_time_seconds*       histogram of how long granted acquires took
@@ -25,7 +25,7 @@
 // failed; a hold as released, released_by_other, lost, expired, reentry_ended, detached or
 // release_failed. See the kinds of package observe.
 //
-// The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel, whose
-// labels there begin with berth_: docs/metrics.md has the relabelling for rules and dashboard. All of it is what this
-// process knows; `berth exporter` reads the rest from the server.
+// The names are those that an OpenTelemetry exporter gives to the metrics of contrib/otel, except that its labels
+// begin with berth_: docs/metrics.md has the relabeling for rules and dashboard. All metrics measure this process
+// alone; `berth exporter` reads the rest from the server.
 package berthprom

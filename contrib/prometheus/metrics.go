@@ -11,12 +11,13 @@ import (
 	"github.com/berth-go/berth/pkg/observe/measure"
 )
 
-// New returns an observer for node.Config.Observer, and registers its metrics. Labels of
-// your own are for prometheus.WrapRegistererWith.
+// New returns an observer for node.Config.Observer, and registers its metrics. To add your own
+// labels, use prometheus.WrapRegistererWith.
 //
-// It returns a *[berth.ConfigError] for the fields "registerer" (nil, or one that refuses the metrics),
-// "NameClass" and "MaxClasses". A registerer takes the metrics once: a second New returns an error that matches
-// prometheus.AlreadyRegisteredError, and the first observer goes on. Give one observer to all nodes.
+// New returns a *[berth.ConfigError] for the fields "registerer" (nil, or a registerer that refuses the
+// metrics), "NameClass" and "MaxClasses". A registerer accepts the metrics once: a second New returns an error
+// that matches prometheus.AlreadyRegisteredError, and the first observer goes on. Give one observer to all
+// nodes.
 func New(registerer prometheus.Registerer, cfg measure.Config) (observe.Observer, error) {
 	if registerer == nil {
 		return nil, berth.Invalid("registerer", "must not be nil")

@@ -139,8 +139,8 @@ func (v *values) Next(into []driver.Value) error {
 	return nil
 }
 
-// What database/sql wants besides: a database is its own connector, driver and
-// only connection.
+// The rest of the interfaces of database/sql: a database is its own connector, driver and only
+// connection.
 
 func (d *database) Connect(context.Context) (driver.Conn, error) { return d, nil }
 func (d *database) Driver() driver.Driver                        { return d }

@@ -16,19 +16,17 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Allocate waits in line until a resource is granted, ctx ends or MaxWait has
-// passed. Claims of one priority are granted strictly in the order in which the
-// server saw them first. Allocate waits for a pool without resources too. After the
-// grant Allocate opens the value, unless this process has it open already.
+// Allocate waits in line until a resource is granted, ctx ends or MaxWait has passed. Claims of
+// one priority are granted strictly in the order in which they first reached the server.
+// Allocate also waits for a pool without resources. After the grant Allocate opens the value,
+// unless this process already has it open.
 //
-// Allocate returns a *berth.AcquireError, which matches berth.ErrNotAcquired, when it
-// did not get a resource. Where the end of ctx was the reason, the error also matches
-// ctx.Err() and context.Cause(ctx), and Allocate returns at once: what is left of the
-// claim on the server is removed in the background. Where Open failed, the error matches
-// Open's error. Where ctx ended while Open ran, Open goes on in the background, and the
-// resource is given back when Open has returned.
-// Allocate returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed
-// node or pool.
+// If no resource is granted, Allocate returns a *berth.AcquireError, which matches
+// berth.ErrNotAcquired. When ctx ends, Allocate returns at once; the error then also matches
+// ctx.Err() and context.Cause(ctx), and the node removes the claim in the background. If Open
+// failed, the error matches Open's error. If ctx ends while Open runs, Open goes on in the
+// background, and the resource is given back when Open has returned. Allocate returns
+// berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed node or pool.
 func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, true)
 	if err != nil {
@@ -37,13 +35,13 @@ func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocat
 	return p.allocate(ctx, o, true, 0)
 }
 
-// TryAllocate takes a resource if one is free and nobody waits for it, and never
-// waits in line itself. Where the pool has a Source and no resources, TryAllocate waits
-// within ctx until the Source has answered, and then tries once more. It joins the refresh that is under way in this process, or begins one, at most
-// once a second, whichever node's turn it is. Where no resource is free, the reason in the
-// *berth.AcquireError is ReasonFull, ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a
-// call with a Resource also ReasonHeld or ReasonAbsent. All
-// other errors are those of Allocate.
+// TryAllocate takes a resource if one is free and no claim waits for it. TryAllocate itself never waits in line. If the
+// pool has a Source and no resources, TryAllocate waits within ctx until the Source has answered, and then tries once more.
+// For this it joins a refresh that is under way in this process, or begins one, at most once a second, whichever node's
+// turn it is.
+//
+// TryAllocate returns the errors of Allocate. If no resource is free, the reason in the *berth.AcquireError is ReasonFull,
+// ReasonResting, ReasonEmpty or ReasonQueuedAhead; for a call with a Resource also ReasonHeld or ReasonAbsent.
 func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, false)
 	if err != nil {
@@ -52,11 +50,11 @@ func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allo
 	return p.allocate(ctx, o, false, 0)
 }
 
-// AllocateHealthy allocates, and asks Healthy before it returns. A resource that cannot be opened or is not
-// healthy is given back and rests for FailureRest; then a new claim waits at the end of
-// the line. MaxWait and BindWait bound all waits together. An Open or a Healthy that runs when
-// MaxWait passes goes on until OpenTimeout at the most. The errors are those of Allocate.
-// Where nothing is healthy, AllocateHealthy goes on until MaxWait or ctx ends it.
+// AllocateHealthy allocates a resource and calls Healthy before it returns. A resource that cannot be
+// opened or is not healthy is given back and rests for FailureRest; then a new claim waits at the end of
+// the line. MaxWait and BindWait limit all waits together. An Open or a Healthy that runs when MaxWait
+// passes goes on, at most until OpenTimeout. If no resource is healthy, AllocateHealthy goes on until
+// MaxWait or ctx ends it. AllocateHealthy returns the errors of Allocate.
 func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, true)
 	if err != nil {
@@ -76,7 +74,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 				return a, nil
 			}
 		}
-		// Where the hold has ended by itself, Open's failure says nothing of the resource, which does not rest.
+		// If the hold has ended by itself, Open's failure says nothing about the resource, which does not rest.
 		if ctx.Err() != nil || !opened && !errors.Is(hold.Err(), berth.ErrReleased) {
 			return nil, p.failed(ctx, hold, bad)
 		}
@@ -122,16 +120,18 @@ func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, befor
 	return hold, nil
 }
 
-// Do allocates, runs f under the hold and gives the resource back, also when f
-// panics. The context of f carries the owner; it ends with ctx or with the hold,
-// whichever comes first. The allocation is only valid within f.
+// Do allocates a resource, runs f, and gives the resource back, even if f panics. The context
+// of f carries the owner, and ends with ctx or with the hold, whichever ends first. The
+// allocation is only valid within f.
 //
-// If f did not run, Do returns Allocate's error. Otherwise Do returns f's error. If the
-// hold ended before f did, and not by f's own Release or Detach, Do joins the
-// *berth.EndError of the hold; what it returns then matches context.Canceled and
-// context.DeadlineExceeded only if ctx itself has ended. A release that the server does not answer
-// is repeated within node.Config.Retry, which Do waits for; it is the event release_failed,
-// and no error. A nil f is refused with berth.ErrInvalidConfig.
+// If f did not run, Do returns Allocate's error. Otherwise Do returns f's error. If the hold ended
+// before f returned, and not by f's own Release or Detach, Do joins the hold's *berth.EndError;
+// the joined error matches context.Canceled and context.DeadlineExceeded only if ctx itself has
+// ended.
+//
+// A release without an answer is repeated within node.Config.Retry while Do waits; if the release
+// fails, Do sends the event release_failed and returns no error for it. A nil f is refused with
+// berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.
 	return a.do(ctx, f)
 }
 
-// TryDo is Do with TryAllocate in the place of Allocate.
+// TryDo is like Do, but uses TryAllocate instead of Allocate.
 func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -155,8 +155,7 @@ func (p *Pool[T]) TryDo(ctx context.Context, opts *AllocateOptions, f func(conte
 	return a.do(ctx, f)
 }
 
-// DoHealthy is Do with AllocateHealthy in the place of Allocate: f runs with a resource
-// that was asked before. A nil f is refused with berth.ErrInvalidConfig.
+// DoHealthy is like Do, but uses AllocateHealthy instead of Allocate.
 func (p *Pool[T]) DoHealthy(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -168,9 +167,8 @@ func (p *Pool[T]) DoHealthy(ctx context.Context, opts *AllocateOptions, f func(c
 	return a.do(ctx, f)
 }
 
-// Fence returns the fence of the allocation from this pool under which ctx was made: ctx
-// is the context of Do, or one of an allocation. Fence returns 0 for any other ctx; every
-// check of fences refuses 0.
+// Fence returns the fence of the allocation from this pool that ctx was made under, by Do or by
+// an allocation. Fence returns 0 for any other ctx; every check of fences refuses 0.
 func (p *Pool[T]) Fence(ctx context.Context) int64 {
 	hold := p.core.held(ctx)
 	if hold == nil {
@@ -179,8 +177,8 @@ func (p *Pool[T]) Fence(ctx context.Context) int64 {
 	return hold.Fence()
 }
 
-// Wanted is the Wanted of the allocation under which ctx was made, as Fence has it. Wanted returns nil,
-// which is never closed, for any other ctx.
+// Wanted returns Allocation.Wanted of the allocation that ctx was made under, like Fence. Wanted
+// returns nil, which is never closed, for any other ctx.
 func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
 	hold := p.core.held(ctx)
 	if hold == nil {
@@ -189,12 +187,12 @@ func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
 	return hold.Wanted()
 }
 
-// Resume takes up a hold of this pool that was detached, in this or another process,
-// and opens its value. A hold that renewed before it was detached renews again. Resume
-// returns berth.ErrNotHeld if the hold has ended; berth.ErrReleased if another node has
-// resumed or released it; berth.ErrLost if this node was found dead meanwhile; berth.ErrInvalidConfig for a token of another kind, namespace
-// or pool, and for a hold that is not detached; or Open's error, and then the resource
-// has been given back.
+// Resume takes over a detached hold of this pool, whichever process detached it, and opens its value. The node renews the
+// hold if it was renewed before.
+//
+// Resume returns berth.ErrNotHeld if the hold has ended, berth.ErrReleased if another node has resumed or released it, and
+// berth.ErrLost if this node was found dead meanwhile. Resume returns berth.ErrInvalidConfig for a token of another kind,
+// namespace or pool, and for a hold that is not detached. After Open's error the resource has been given back.
 func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T], error) {
 	if err := p.core.usable(); err != nil {
 		return nil, err
@@ -209,8 +207,8 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 	return p.open(ctx, hold)
 }
 
-// wants is what the server keeps of what a claim asks for; scripts/pool/wants.lua
-// reads the same text.
+// wants returns a claim's requests as the server stores them and scripts/pool/wants.lua reads
+// them.
 func (p *core) wants(o AllocateOptions) string {
 	kind := "o"
 	switch {
@@ -222,7 +220,7 @@ func (p *core) wants(o AllocateOptions) string {
 	return kind + " " + line.Decimal(restMillis(o.Cooldown)) + " " + bindMillis(o.BindFor) + " " + line.Decimal(restMillis(o.BindWait)) + " " + strconv.Itoa(len(o.Resource)) + ":" + o.Resource + o.Bind
 }
 
-// held is the hold of the allocation under which a context was made, nil for none.
+// held returns the hold of the allocation that ctx was made under, nil for none.
 func (p *core) held(ctx context.Context) *engine.Hold {
 	if p.bad != nil {
 		return nil
@@ -262,13 +260,13 @@ func (p *core) acquire(ctx context.Context, o AllocateOptions, wait bool, began 
 // allocateOnly leases one resource if it is free and nobody waits. It has no
 // cooldown after that: nobody has used it. Its errors are those of Acquire.
 func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
-	// What is being looked at is for nobody else.
+	// No other claim may hold a resource during its check.
 	o := AllocateOptions{Lease: p.pools.p.Settings.Lease, anyLease: true, anyHold: true, Resource: resource, alone: true}
 	return p.acquireWithin(ctx, o, false, p.pools.p.Clock.Now())
 }
 
-// acquireWithin takes a claim to its hold. Where the pool's limits refuse the claim, another one asks within
-// them for what the caller did not set.
+// acquireWithin takes a claim to its hold. If the pool's limits refuse the claim, another claim stays within
+// the limits for options that the caller did not set.
 func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, began time.Duration) (*engine.Hold, error) {
 	clock, start := p.pools.p.Clock, p.pools.p.Clock.Now()
 	const changes = 3 // an operator changes a limit now and then
@@ -299,7 +297,7 @@ func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, 
 	}
 }
 
-// releaseResting gives a hold back, and has its resource rest.
+// releaseResting gives a hold back and makes its resource rest.
 func (p *core) releaseResting(ctx context.Context, h *engine.Hold, rest time.Duration, reason string) error {
 	if h.Loose() {
 		_ = h.Release(ctx) // sends nothing

@@ -9,10 +9,10 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// limitsKept is for how long a limit is remembered that the pool has refused a claim by.
+// limitsKept is how long a limit is remembered by which the pool has refused a claim.
 const limitsKept = time.Minute
 
-// agreement is what a pool of this process has been told of the stored settings.
+// agreement has the stored settings of a pool, as far as this process has read them.
 type agreement struct {
 	says     Settings // what the process says
 	opinions string   // the same, as scripts take it
@@ -24,14 +24,14 @@ type agreement struct {
 	until  time.Duration // guarded by mu: when they are forgotten
 }
 
-// args are what pool_acquire takes of it.
+// args returns the arguments of pool_acquire.
 func (a *agreement) args() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return []string{a.opinions, a.told}
 }
 
-// hear takes note of stored settings that differ, and says whether they are news.
+// hear records stored settings that differ, and reports whether they are new.
 func (a *agreement) hear(stored string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 
 // BindOptions are the options of Bind. A nil pointer means all defaults.
 type BindOptions struct {
-	// BindFor is how long the binding lasts: whole milliseconds, or
-	// berth.Forever. Default as the settings say, see Settings.
+	// BindFor is how long the binding lasts: whole milliseconds, or berth.Forever. Default as in
+	// the Settings.
 	BindFor time.Duration
 }
 
@@ -23,10 +23,9 @@ func checkBind(field, name string) error {
 	return settings.Text(field, name)
 }
 
-// Bind binds a name, any bytes, 1 to 512, to a resource, and replaces an earlier
-// binding of the name. It returns berth.ErrAbsent if the resource is not in the pool,
-// is leaving it or is damaged, berth.ErrInvalidConfig for bad arguments, or the
-// server's error.
+// Bind binds a name, 1 to 512 bytes of any kind, to a resource, and replaces an earlier binding
+// of the name. Bind returns berth.ErrAbsent if the resource is not in the pool, is leaving it
+// or is damaged, berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
 	if err := p.core.usable(); err != nil {
 		return err
@@ -47,8 +46,8 @@ func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOpt
 	return p.core.bind(ctx, name, resource, lasts)
 }
 
-// Unbind ends a binding. It does nothing if there is none. It returns
-// berth.ErrInvalidConfig for a bad name, or the server's error.
+// Unbind ends a binding, if there is one. Unbind returns berth.ErrInvalidConfig for a bad name,
+// or the server's error.
 func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
 	if err := p.core.usable(); err != nil {
 		return err
@@ -59,9 +58,9 @@ func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
 	return p.core.bind(ctx, name, "", 0)
 }
 
-// Binding reads a binding. If it is not there, has ended, or its resource is not in the
-// pool, it has no Resource; that is no error. Binding returns berth.ErrInvalidConfig
-// for a bad name, berth.ErrIncompatible, or the server's error.
+// Binding reads a binding. If the binding does not exist or has ended, or if its resource is
+// not in the pool, the result has no Resource and the error is nil. Binding returns
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
 func (p *Pool[T]) Binding(ctx context.Context, name string) (berth.Binding, error) {
 	if err := p.core.usable(); err != nil {
 		return berth.Binding{}, err

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 )
 
-// Here are the changes of a pool that take more than one script.
+// This file has the changes of a pool that need more than one script.
 
 // chunk is how many resources one script takes.
 const chunk = 200
@@ -40,9 +40,9 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 	return change, nil
 }
 
-// mend takes resources whose records are damaged out of the pool, or makes them whole if they
-// are to stay, and returns how many those were. Only the claims know who holds them, so mend
-// goes through all claims; nobody gets a damaged resource meanwhile. A held one stays with its holders.
+// mend takes resources with damaged records out of the pool or, with stay, repairs them, and returns
+// how many it removed. Only the claims have the holders of damaged resources, so mend reads all claims;
+// no claim gets a damaged resource meanwhile. A held resource stays with its holders.
 func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed int, err error) {
 	if len(resources) == 0 {
 		return 0, nil
@@ -85,9 +85,9 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	return change, nil
 }
 
-// restShared is rest for a holder of a shared resource. It is no operator's call: what others say of the
-// resource in that moment, who found the same, is no error. A holder who was overtaken says it again, and
-// leaves it to the others in the end.
+// restShared is rest for a holder of a shared resource. Other holders may ask for a rest at the same
+// moment, which is no error, unlike for operators' calls. An overtaken holder repeats its call, and
+// finally leaves the rest to the others.
 func (p *core) restShared(ctx context.Context, resource string, d time.Duration, reason string) error {
 	const tries = 3
 	for range tries {

@@ -13,10 +13,10 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Allocation is what Allocate grants: a resource and its value. It is safe for
-// concurrent use. An allocation that is neither released nor lost is renewed until the
-// pool or the node is closed. In a pool that is Shared an allocation has no lease, and ends with
-// Release, or with the pool or the node.
+// Allocation is the handle of a granted claim: a resource and its value. The node renews the
+// allocation until it is released or lost, or until the pool or the node is closed. In a Shared
+// pool an allocation has no lease, and ends with Release, or with the pool or the node. An
+// Allocation is safe for concurrent use.
 type Allocation[T any] struct {
 	pool *Pool[T]
 	hold *engine.Hold
@@ -30,8 +30,8 @@ type Allocation[T any] struct {
 
 var _ berth.Hold = (*Allocation[string])(nil)
 
-// watch gives a value that Open has made back when the hold ends, however it does. Without Open there is nothing to
-// give back, and the hold needs no context until somebody asks for it.
+// watch gives a value made by Open back when the hold ends for any reason. Without Open there is nothing to give
+// back, and the hold needs no context until a caller asks for one.
 func (a *Allocation[T]) watch() {
 	if a.pool.cfg.Open != nil {
 		context.AfterFunc(a.hold.Context(), a.end)
@@ -51,58 +51,59 @@ func (a *Allocation[T]) end() {
 
 func (a *Allocation[T]) request() *request { return a.hold.Claim().Request.(*request) }
 
-// ID is the id of the claim.
+// ID returns the id of the claim.
 func (a *Allocation[T]) ID() string { return a.hold.Claim().ID }
 
-// Name is the name of the pool.
+// Name returns the name of the pool.
 func (a *Allocation[T]) Name() string { return a.hold.Claim().Name }
 
-// Resource is the key of the resource; after Swap, of the new one.
+// Resource returns the key of the resource; after Swap, of the new resource.
 func (a *Allocation[T]) Resource() string { return a.hold.Resource() }
 
-// Value is what Open made of the resource.
+// Value returns the value that Open made of the resource.
 func (a *Allocation[T]) Value() T {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.value
 }
 
-// Fence is the number of the grant, strictly rising per pool; after Swap, that of
-// the new resource. Pass it on to whatever the hold protects, and refuse smaller
-// ones there.
+// Fence returns the fencing token of the grant, which rises with every grant of the pool; after
+// Swap, the token of the new resource. Pass the token to the system behind the resource, and
+// refuse smaller tokens there.
 func (a *Allocation[T]) Fence() int64 { return a.hold.Fence() }
 
-// Node is the id of the node that holds it.
+// Node returns the id of the node that holds the resource.
 func (a *Allocation[T]) Node() string { return a.hold.Node() }
 
-// Granted is when this process heard of the grant, or resumed the hold, by its own clock.
+// Granted returns when this process learned of the grant, or resumed the hold, by the process's
+// own clock.
 func (a *Allocation[T]) Granted() time.Time { return a.hold.Granted() }
 
-// Lease is the lease that was asked for, at last by RenewFor; berth.Forever for none.
+// Lease returns the requested lease, last changed by RenewFor; berth.Forever for a hold without
+// end.
 func (a *Allocation[T]) Lease() time.Duration { return a.hold.Lease() }
 
-// Waited is how long the allocation took, Open not counted.
+// Waited returns how long the allocation took, without Open.
 func (a *Allocation[T]) Waited() time.Duration { return a.hold.Waited() }
 
-// Context carries the values of the allocating context but not its end. It ends
-// with the hold. Its context.Cause matches berth.ErrLost, berth.ErrExpired or
-// berth.ErrReleased; in a pool that is Shared it may match berth.ErrClosed.
+// Context returns the hold's context, which has the values of the allocating context but ends
+// only with the hold. Its context.Cause matches berth.ErrLost, berth.ErrExpired or
+// berth.ErrReleased, or, in a Shared pool, perhaps berth.ErrClosed.
 func (a *Allocation[T]) Context() context.Context { return a.hold.Context() }
 
-// Within returns a context that ends with ctx or with the hold, whichever comes
-// first, and that carries the hold's owner. Call the CancelFunc when what runs under
-// it is done.
+// Within returns a context that carries the hold's owner and ends with ctx or with the hold,
+// whichever ends first. Call the CancelFunc when the work under the context is done.
 func (a *Allocation[T]) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	return a.hold.Within(ctx)
 }
 
-// Done is closed when the hold has ended.
+// Done returns a channel that is closed when the hold has ended.
 func (a *Allocation[T]) Done() <-chan struct{} { return a.hold.Context().Done() }
 
-// Err is nil while the hold lives; afterwards it matches berth.ErrLost, berth.ErrExpired
-// or berth.ErrReleased; in a pool that is Shared it may match berth.ErrClosed. Err looks at the clock itself, so it is
-// right even where a timer is late, as after a suspension.
-// Of a nil Allocation, which an Allocate returns beside its error, it is berth.ErrNotHeld.
+// Err returns nil while the hold lives, and afterwards an error that matches berth.ErrLost, berth.ErrExpired or
+// berth.ErrReleased, or, in a Shared pool, perhaps berth.ErrClosed. Err compares the clock itself, so it is right even
+// if a timer is late, for example after a suspension. Err of a nil Allocation, which Allocate returns with an error,
+// is berth.ErrNotHeld.
 func (a *Allocation[T]) Err() error {
 	if a == nil {
 		return berth.ErrNotHeld
@@ -110,15 +111,15 @@ func (a *Allocation[T]) Err() error {
 	return a.hold.Err()
 }
 
-// Left is how long the holder may still believe in the hold if nothing renews it, by
-// the local deadline: berth.Forever for no end, 0 once it has ended.
+// Left returns the time until the local deadline: berth.Forever for no end, 0 once the hold has
+// ended. A renewal moves the deadline.
 func (a *Allocation[T]) Left() time.Duration { return a.hold.Left() }
 
-// Rest has the resource rest for d, rounded up to the millisecond, once Release, Swap or
-// Do ends this hold while it lives. The longer one of d and the pool's Cooldown counts;
-// berth.Forever lasts until somebody ends the rest by Pool.Rest. The last call of Rest
-// counts, and 0 takes it back. Rest sends nothing. Of the reason, 512 bytes are kept.
-// Rest returns berth.ErrInvalidConfig for a negative d; what was asked for before stays.
+// Rest makes the resource rest for d, rounded up to the millisecond, after Release, Swap or Do
+// has ended this hold while it lives. The longer of d and the pool's Cooldown counts;
+// berth.Forever lasts until a Pool.Rest ends the rest. The last call of Rest counts, and 0
+// cancels the rest. Rest sends nothing. The first 512 bytes of the reason are kept. Rest
+// returns berth.ErrInvalidConfig for a negative d, and then changes nothing.
 func (a *Allocation[T]) Rest(d time.Duration, reason string) error {
 	if d < 0 {
 		return berth.Invalid("d", "%s is negative", d)
@@ -127,12 +128,12 @@ func (a *Allocation[T]) Rest(d time.Duration, reason string) error {
 	return nil
 }
 
-// ExpireIn has the resource leave the pool d, rounded up to the millisecond, after Release,
-// Swap or Do has ended this hold while it lives: a session that the other side ends soon. It
-// takes the place of the expiry that the resource had. Other holders of the resource keep
-// it beyond that. The last call of ExpireIn counts, and 0 takes it back. A later Add or Replace that names the
-// resource sets the expiry anew. ExpireIn sends nothing. It returns berth.ErrInvalidConfig
-// for a negative d and for berth.Forever; what was asked for before stays.
+// ExpireIn makes the resource leave the pool d, rounded up to the millisecond, after Release, Swap or Do has
+// ended this hold while it lives: for example a session that the other side will end soon. The new expiry
+// replaces the resource's former one. Other holders of the resource keep it beyond the expiry. The last call
+// of ExpireIn counts, and 0 cancels it. A later Add or Replace that names the resource sets the expiry again.
+// ExpireIn sends nothing. ExpireIn returns berth.ErrInvalidConfig for a negative d and for berth.Forever, and
+// then changes nothing.
 func (a *Allocation[T]) ExpireIn(d time.Duration) error {
 	switch {
 	case d < 0:
@@ -144,22 +145,24 @@ func (a *Allocation[T]) ExpireIn(d time.Duration) error {
 	return nil
 }
 
-// Wanted is closed when somebody has asked for the hold back: an operator, or a claim that waits with
-// WantAfter. The hold goes on, also through Swap, and a server that loses its data forgets who has asked.
-// Whoever can, finishes its work and releases. In a pool that is Shared nobody can ask.
+// Wanted returns a channel that is closed when somebody has asked for the hold back: an operator, or a
+// claim that waits with WantAfter. The hold goes on, even through Swap: finish the work early if
+// possible, and release. A server that loses its data forgets the request. In a Shared pool nobody can
+// ask.
 func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
 
-// Release gives the resource back, to the first in line if somebody waits and it does
-// not have to rest. The hold's context ends before anything is sent. Release may be
-// called more than once and from several goroutines, and is nil ever after it has
-// succeeded; it works after ctx or the hold has ended, and then waits for at most
-// node.Config.CleanupTimeout; what is not answered by then goes on in the background, where
-// the node is open.
+// Release gives the resource back, to the first in line if a claim waits and the resource need
+// not rest. The hold's context ends before anything is sent. Release may be called from several
+// goroutines and more than once; after a success it returns nil.
 //
-// It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
-// the server had ended the hold before, and then it changes nothing; berth.ErrReleased
-// if somebody else had given it back; or the server's error: then the hold ends with
-// its lease, and Release may be called again. Of a nil Allocation it returns berth.ErrNotHeld.
+// Release also works after ctx or the hold has ended. Release then waits for at most
+// node.Config.CleanupTimeout; if the server has not answered by then, an open node keeps trying
+// in the background.
+//
+// Release returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, and changes
+// nothing if the server had ended the hold before; berth.ErrReleased if somebody else had given
+// the resource back; or the server's error. After the server's error the hold ends with its
+// lease, and Release may be called again. Release of a nil Allocation returns berth.ErrNotHeld.
 func (a *Allocation[T]) Release(ctx context.Context) error {
 	if a == nil {
 		return berth.ErrNotHeld
@@ -172,8 +175,8 @@ func (a *Allocation[T]) Release(ctx context.Context) error {
 	return err
 }
 
-// leaveShared has a resource rest and expire that was shared: there is no release that could
-// say so.
+// leaveShared makes a resource of a Shared pool rest and expire, since such a pool has no
+// release that could do so.
 func (a *Allocation[T]) leaveShared(ctx context.Context) error {
 	asked, back := a.request().take()
 	if asked == (wish{}) {
@@ -195,8 +198,8 @@ func (a *Allocation[T]) leaveShared(ctx context.Context) error {
 	return err
 }
 
-// over gives the value back after a release, and has it closed if the resource has
-// left the pool with it.
+// over gives the value back after a release, and closes the value if the release has removed
+// the resource from the pool.
 func (a *Allocation[T]) over() {
 	a.end()
 	q := a.request()
@@ -208,7 +211,7 @@ func (a *Allocation[T]) over() {
 	}
 }
 
-// do runs f under the hold and gives it back.
+// do runs f under the hold and releases the hold.
 func (a *Allocation[T]) do(ctx context.Context, f func(context.Context, *Allocation[T]) error) error {
 	defer func() {
 		a.over()
@@ -219,10 +222,9 @@ func (a *Allocation[T]) do(ctx context.Context, f func(context.Context, *Allocat
 	return a.hold.Do(ctx, func(ctx context.Context) error { return f(ctx, a) })
 }
 
-// Renew sets the end of the lease anew, counted from now. Holds renew by
-// themselves unless NoRenew was set. It returns berth.ErrLost, berth.ErrExpired
-// or berth.ErrReleased if the hold has ended, ctx's error, or the server's. In a pool
-// that is Shared there is nothing to renew, and it returns Err.
+// Renew restarts the lease from now. Holds renew by themselves unless NoRenew is set. Renew
+// returns berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the hold has ended, ctx's
+// error, or the server's error. In a Shared pool Renew renews nothing and returns Err.
 func (a *Allocation[T]) Renew(ctx context.Context) error {
 	if a.hold.Loose() {
 		return a.hold.Err()
@@ -230,16 +232,15 @@ func (a *Allocation[T]) Renew(ctx context.Context) error {
 	return a.hold.Renew(ctx)
 }
 
-// RenewFor is Renew with another lease, which the hold has from then on, however often it is
-// renewed: d is whole milliseconds, at least 20 ms, or berth.Forever. The hold ends no
-// sooner than it would have: with a shorter lease its end stays until the lease reaches further. MaxHold
-// bounds it as before. Swap, Detach and Resume keep the lease.
+// RenewFor is like Renew, but gives the hold another lease for this and all later renewals: d is whole
+// milliseconds, at least 20 ms, or berth.Forever. RenewFor never shortens the hold: with a shorter lease
+// the deadline stays until the new lease reaches further. MaxHold still limits the hold. Swap, Detach
+// and Resume keep the lease.
 //
-// It returns berth.ErrInvalidConfig for any other d, for a longer lease than the hold has if the pool's
-// MaxLease does not allow it, for a lease without end, which stays, and in a pool that is Shared; else the
-// errors of Renew. After an error the
-// lease is as before; if the server was not reached, a call that is still on its way may move the end
-// once more, to d from when it arrives.
+// RenewFor returns berth.ErrInvalidConfig for any other d, for a longer lease than the present one that is
+// above the pool's MaxLease, for a hold whose lease has no end, and in a Shared pool; else the errors of
+// Renew. After an error the lease is as before. If the server was not reached, a call still on its way may
+// move the deadline once more, to d after its arrival.
 func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
 	if err := settings.Lease("d", d); err != nil {
 		return err
@@ -254,7 +255,7 @@ func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// swaps has room for one Swap.
+// swaps returns a semaphore of capacity 1 for Swap.
 func (a *Allocation[T]) swaps() chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,17 +265,17 @@ func (a *Allocation[T]) swaps() chan struct{} {
 	return a.swapping
 }
 
-// Swap gives the resource back and takes the next one, in one step: the claim, its
-// lease and the handle stay; Resource, Value and Fence change. Do not use the old
-// resource from the call on. It never waits and never passes the line: if nothing
-// else is free or others wait, it matches berth.ErrBusy and everything stays as it is.
-// What Rest and ExpireIn have asked for is for the old resource.
+// Swap gives the resource back and takes the next one, in one step. The claim, its lease and
+// the handle stay; Resource, Value and Fence change. Do not use the old resource once Swap is
+// called. Swap never waits and never passes the line: if no other resource is free, or if
+// claims wait, the error matches berth.ErrBusy and nothing changes. Earlier calls of Rest and
+// ExpireIn apply to the old resource.
 //
-// Other errors: those of Renew; Open's, and then the hold has ended and the new
-// resource rests; the server's where it was not reached: the hold has ended with
-// berth.ErrLost then if nobody can tell which resource it is of. An attempt under way is not
-// cut short by ctx's end. A pool that is Shared refuses it with berth.ErrInvalidConfig:
-// allocate again; so does a claim that named its Resource.
+// Swap also returns the errors of Renew. After Open's error the hold has ended and the new
+// resource rests. If the server was not reached, Swap returns the server's error; if it is then
+// unknown which resource the claim has, the hold has ended with berth.ErrLost. The end of ctx
+// does not cut an attempt short. In a Shared pool, and for a claim that named its Resource,
+// Swap returns berth.ErrInvalidConfig.
 func (a *Allocation[T]) Swap(ctx context.Context) error {
 	if a.hold.Loose() {
 		return berth.Invalid("Swap", "the pool is Shared: allocate again")
@@ -330,17 +331,16 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	return a.hold.Err()
 }
 
-// Detach stops renewing and keeps the hold until its lease ends, also through
-// Close of the pool and of the node. A lease that renews by itself starts anew with the call, a
-// fixed one goes on. The handle ends with berth.ErrReleased, and gives its value back:
-// whoever has the token, this process too, takes the hold up with Pool.Resume and
-// works on under that handle. Release does nothing from then on and returns nil, so
-// that a deferred one may stay. What Rest and ExpireIn have asked for is forgotten.
+// Detach ends the handle with berth.ErrReleased, gives its value back, and stops renewals. The
+// hold stays until its lease ends, even if the pool or the node is closed. The call restarts a
+// lease that renews by itself; a fixed lease goes on. Pool.Resume, in this or any other
+// process, makes a new handle from the token. Release of the old handle does nothing and
+// returns nil, so a deferred Release may stay. Earlier calls of Rest and ExpireIn are
+// forgotten.
 //
-// Its errors are those of Renew. After the server's or ctx's error the hold stays this
-// handle's, detached on the server or not, and ends with its lease if it is: call
-// Detach again, or Release. A pool that is Shared refuses it with
-// berth.ErrInvalidConfig.
+// Detach returns the errors of Renew. After the server's or ctx's error the hold may or may not
+// be detached on the server; a detached hold ends with its lease. The handle lives on: call
+// Detach again, or Release. In a Shared pool Detach returns berth.ErrInvalidConfig.
 func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
 	if a.hold.Loose() {
 		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")

@@ -14,32 +14,30 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// HealthReport is what CheckHealth found. After a complete run, Checked plus Skipped is
-// the number of all resources.
+// HealthReport is the result of CheckHealth. After a complete run, Checked plus Skipped is the
+// number of all resources.
 type HealthReport struct {
-	// Checked is how many resources were asked.
+	// Checked is how many resources were checked.
 	Checked int `json:"checked"`
-	// Healthy is how many of them work.
+	// Healthy is how many of the checked resources work.
 	Healthy int `json:"healthy"`
-	// Unhealthy is how many do not, and rest now.
+	// Unhealthy is how many of the checked resources do not work, and rest now.
 	Unhealthy int `json:"unhealthy"`
-	// Skipped is how many were left alone: they were leased, rested, were wanted by a
-	// waiting claim, belonged to a pool that was paused, or had left the pool meanwhile. A resource whose hold was lost before
-	// an answer counts here, too.
+	// Skipped is how many resources were not checked: they were leased, rested, were awaited by a claim, belonged to a paused
+	// pool, or had left the pool meanwhile. A resource whose hold was lost before an answer also counts as skipped.
 	Skipped int `json:"skipped"`
 }
 
-// CheckHealth leases each free resource in turn, opens its value and asks Healthy. It
-// checks workers resources at once, at least 1. A resource that cannot be opened or is
-// not healthy rests for FailureRest, with the error's text, up to 512 bytes, as the
-// reason, and its value is closed. A panic of Open or Healthy counts as their error. A
-// resource that is leased, rests or is waited for is left alone. Progress goes to the
-// observer.
+// CheckHealth leases each free resource in turn, opens its value and calls Healthy. Parameter
+// workers, at least 1, is how many resources are checked at once. A resource that cannot be
+// opened or is not healthy rests for FailureRest, with the error's text, up to 512 bytes, as
+// the reason, and its value is closed. A panic of Open or Healthy counts as their error. A
+// resource that is leased, rests or is waited for is left alone. Progress goes to the observer.
 //
-// CheckHealth returns what it found, also beside an error: ctx.Err() and
-// context.Cause(ctx) if ctx ended first, berth.ErrClosed, the server's error, or
-// berth.ErrInvalidConfig for workers. It returns when all checks have ended: a Healthy
-// that ignores its ctx delays it.
+// CheckHealth returns its results even with an error. The error matches ctx.Err() and
+// context.Cause(ctx) if ctx ended first; it is berth.ErrInvalidConfig for a bad workers,
+// berth.ErrClosed, or the server's error. CheckHealth returns when all checks have ended: a
+// Healthy that ignores its ctx delays the return.
 func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, error) {
 	if err := p.core.usable(); err != nil {
 		return HealthReport{}, err

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Resource reads one resource. It changes nothing. One that is not in the pool is
-// Absent, and no error. It returns berth.ErrInvalidConfig for a bad name and for a key
-// that cannot be one, berth.ErrIncompatible, or the server's error.
+// Resource reads one resource and changes nothing. A resource that is not in the pool is
+// Absent, which is not an error. Resource returns berth.ErrInvalidConfig for a bad name or key,
+// berth.ErrIncompatible, or the server's error.
 func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo, error) {
 	if o.bad != nil {
 		return ResourceInfo{}, o.bad
@@ -27,10 +27,10 @@ func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo
 	return infosOf(found)[0], nil
 }
 
-// Resources goes through the resources of a pool, those included that are leaving, in
-// no order. It promises what SCAN promises: a resource that is there from beginning to
-// end is there, once. It ends after an error: berth.ErrInvalidConfig for a bad name,
-// berth.ErrIncompatible, or the server's.
+// Resources yields the resources of a pool, including leaving ones, in no order. As with SCAN,
+// a resource that is in the pool from beginning to end is yielded, once. Resources ends after
+// an error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's
+// error.
 func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
 	if o.bad != nil {
 		return failed[ResourceInfo](o.bad)
@@ -46,9 +46,9 @@ func (f face) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, erro
 	}, func(info ResourceInfo) (key string, there bool) { return info.Resource, info.State != Absent })
 }
 
-// Bindings goes through the bindings of a pool that last, in no order. It promises what
-// SCAN promises: one that lasts from beginning to end is there, once. It ends after an
-// error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
+// Bindings yields the bindings of a pool that have not ended, in no order. As with SCAN, a
+// binding that lasts from beginning to end is yielded, once. Bindings ends after an error:
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[berth.Binding, error] {
 	if o.bad != nil {
 		return failed[berth.Binding](o.bad)
@@ -117,12 +117,12 @@ const atOnce = 10_000
 // page is about how many entries one step reads above that.
 const page = 200
 
-// Inspection is what Inspect found.
+// Inspection is the result of Inspect.
 type Inspection struct {
-	// Resources is how many there are. Free, Leased and Resting together are Resources, where
-	// nobody shares a resource; with MaxSharers, one that is leased and has room for more
-	// holders is among the free as well, and one that rests may be leased. Leaving is how many
-	// of the leased ones leave when they come back. What has expired and was not yet dropped counts.
+	// Resources is how many resources the pool has. Without sharing, Free, Leased and Resting add up
+	// to Resources; with MaxSharers, a leased resource with room for more holders also counts as
+	// Free, and a resting one may also be Leased. Leaving is how many leased resources leave when
+	// they are given back. Expired entries that are still stored are included.
 	Resources int `json:"capacity"`
 	Free      int `json:"free"`
 	Leased    int `json:"held"`
@@ -131,13 +131,13 @@ type Inspection struct {
 	// Holders is how many claims hold a resource, and Waiting how many wait in line.
 	Holders int `json:"holders"`
 	Waiting int `json:"waiting"`
-	// Bindings is how many bindings are kept, those included that have ended.
+	// Bindings is how many bindings are stored, including ended ones.
 	Bindings int `json:"bindings"`
-	// Moving says that the pool changed meanwhile, so that the counts are not
-	// those of one moment, and were not compared with each other.
+	// Moving says that the pool changed during the reading, so that the counts are not of one
+	// moment, and were not compared with each other.
 	Moving bool `json:"moving"`
-	// Problems say which invariants do not hold, and where. None is right. One
-	// step tells up to 100.
+	// Problems say which invariants are broken, and where. A sound pool has none. One step reports
+	// up to 100.
 	Problems []string `json:"problems"`
 }
 
@@ -193,12 +193,11 @@ type inspectStep struct {
 	problems     [][2]string // a word and what it is about
 }
 
-// Inspect counts everything and checks that it fits together: among the free
-// are all that are free and no others, nothing is both free and leased, every hold, rest, expiry and binding has
-// its counterpart, every item can be read. It changes nothing; what has expired and was
-// not yet swept counts as it is stored. It is one step up to 10 000 resources, several
-// short ones above. It returns berth.ErrInvalidConfig for a bad name,
-// berth.ErrIncompatible, or the server's error.
+// Inspect counts all entries of a pool and checks that they are consistent. The free list must have exactly the
+// free resources, and no resource may be both free and leased. Every hold, rest, expiry and binding must have
+// its counterpart, and every record must be readable. Inspect changes nothing, and counts expired entries as
+// they are stored. Up to 10 000 resources are read in one step, more in several short steps. Inspect returns
+// berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error) {
 	var found Inspection
 	if o.bad != nil {

@@ -76,7 +76,7 @@ func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
 		hold.Drop()
 		return none, berth.ErrClosed
 	}
-	var first atomic.Bool // whoever sets it: Open has returned, or the caller has left
+	var first atomic.Bool // set by the first of two: Open has returned, or the caller has left
 	result := make(chan opened[T], 1)
 	go func() {
 		defer done()

@@ -5,16 +5,16 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Operator has the calls for operators that only pools have: it changes their settings, and shows their resources and bindings. It
-// knows no values, so one Operator is for pools of every type, and a pool need not be open
-// in this process. It is safe for concurrent use. The calls that all kinds have are those of node.Operator.
+// Operator has the operators' calls that are specific to pools: they change settings and list resources and bindings.
+// node.Operator has the calls for all kinds. The calls do not use values, so one Operator serves pools of every type, and a
+// pool need not be open in this process. An Operator is safe for concurrent use.
 type Operator struct {
 	pools  *pools
-	bad    error // what each call returns; nil for a usable one
+	bad    error // the error of each call; nil for a usable Operator
 	atOnce int   // up to how many resources Inspect reads in one step
 }
 
-// NewOperator returns the calls for operators that only pools have. It does no I/O. Of a nil node each call returns a
+// NewOperator returns an Operator on a node. NewOperator does no I/O. If the node is nil, each call returns a
 // *berth.ConfigError.
 func NewOperator(n *node.Node) *Operator {
 	o := &Operator{atOnce: atOnce}

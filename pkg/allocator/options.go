@@ -9,80 +9,74 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// AllocateOptions are the options of one allocation. A zero field is taken from
-// Config.Defaults, then from the default named here. A nil pointer leaves all fields zero.
+// AllocateOptions are the options of one allocation. A zero field takes its value from
+// Config.Defaults, then from the default named here. A nil pointer means that all fields are
+// zero.
 type AllocateOptions struct {
-	// Priority moves the claim ahead of lower ones in line: -128 to 127.
-	// Default 0.
+	// Priority puts the claim ahead of all lower priorities in line: -128 to 127. Default 0.
 	Priority int
-	// Lease is how long the hold lives without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
-	// the node's Lease begins with the first heartbeat after the grant, a third of
-	// the node's Lease later at the most; with NoRenew or MaxHold, before Allocate
-	// returns. Default the node's Lease.
+	// Lease is how long the hold lasts without a renewal: whole milliseconds, at least 20 ms, or
+	// berth.Forever. A Lease longer than the node's Lease begins with the first heartbeat after
+	// the grant, at most a third of the node's Lease later; with NoRenew or MaxHold such a Lease
+	// begins before Allocate returns. Default the node's Lease.
 	Lease time.Duration
-	// NoRenew leaves the renewing to the caller: the hold ends with its lease
-	// unless Renew is called. Default false.
+	// NoRenew turns off automatic renewal: the hold ends with its lease unless the caller calls
+	// Renew. Default false.
 	NoRenew bool
-	// MaxHold bounds how long the resource may be held, renewed or not: whole
-	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
+	// MaxHold limits how long the resource may be held, renewed or not: whole milliseconds, at
+	// least 20 ms, or berth.Forever for no limit. Default no limit.
 	MaxHold time.Duration
-	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. TryAllocate and
-	// TryDo refuse it. Default no bound.
+	// MaxWait limits the wait, in addition to ctx; berth.Forever for no limit. TryAllocate and
+	// TryDo refuse MaxWait. Default no limit.
 	MaxWait time.Duration
-	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
-	// Wanted of so many holders is closed, the longest first. After each further such time it asks again. At
-	// least 20 ms, or berth.Forever for never. TryAllocate and
-	// TryDo refuse it. Default never.
+	// WantAfter makes a claim that has waited at the head of the line for this long ask for a resource: the
+	// Wanted of the longest holder is closed. The claim asks again after each further WantAfter. At least 20
+	// ms, or berth.Forever for never. TryAllocate and TryDo refuse WantAfter. Default never.
 	WantAfter time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
-	// Attrs goes to the Logger and the Observer with every event of the claim, and not
+	// Attrs is passed to the Logger and the Observer with every event of the claim, but not sent
 	// to the server. Default none.
 	Attrs map[string]any
-	// Cooldown is how long the resource rests after this hold at least: whole milliseconds,
-	// not berth.Forever. It does not shorten what the settings say, see Settings. Default 0.
+	// Cooldown is the minimum rest of the resource after this hold: whole milliseconds, not
+	// berth.Forever. Cooldown does not shorten the cooldown of the Settings. Default 0.
 	Cooldown time.Duration
-	// Bind names a binding, any bytes up to 512: the claim gets the resource that
-	// is bound to it if that is free, and another one otherwise, which is bound to
-	// it then. Default none.
+	// Bind names a binding, up to 512 bytes of any kind. The claim gets the bound resource if it
+	// is free, and otherwise another resource, which is then bound to the name. Default none.
 	Bind string
-	// BindWait is for how long the claim waits for the resource that Bind names while
-	// that one is held, rests or is being checked, before it takes another one: whole
-	// milliseconds, or berth.Forever to take no other. Where nothing is
-	// bound to the name when the claim comes, or the bound resource leaves the pool, the
-	// claim takes any, also with berth.Forever. A call that does not wait takes what it would get at once. Default 0: it
-	// takes another one at once.
+	// BindWait is how long the claim waits for the bound resource, while that resource is held, rests or is checked,
+	// before the claim takes another one: whole milliseconds, or berth.Forever to take no other. If nothing is bound
+	// when the claim arrives, or if the bound resource leaves the pool, the claim takes any resource, even with
+	// berth.Forever. A call that does not wait takes the resource that it would get at once. Default 0: the claim takes
+	// another resource at once.
 	BindWait time.Duration
-	// Resource is the key of the only resource that will do. The claim waits in line
-	// for it, and others behind are served meanwhile with what it does not want. If it is
-	// not in the pool, the call ends with berth.ErrAbsent; if it leaves the pool, the wait
-	// does. Default any.
+	// Resource is the key of the only acceptable resource. The claim waits in line for this
+	// resource, while claims behind are served with others. If the resource is not in the pool, or
+	// leaves the pool during the wait, the call ends with berth.ErrAbsent. Default any.
 	Resource string
-	// BindFor is how long the binding lasts at least, counted from the grant: whole
-	// milliseconds, or berth.Forever. A binding to the same resource that lasts longer
-	// stays as it is. The BindFor of a call needs a Bind, of the call or of the
-	// defaults. Default as the settings say, see Settings.
+	// BindFor is how long the binding lasts at least, from the grant: whole milliseconds, or
+	// berth.Forever. A binding to the same resource that lasts longer is not changed. A call with
+	// BindFor needs a Bind, of the call or of the defaults. Default as in the Settings.
 	BindFor time.Duration
-	// NoDefaults has the call go by its own fields and the defaults named here alone,
-	// not by those of the pool. Default false.
+	// NoDefaults skips Config.Defaults: a zero field takes the default named here. Default false.
 	NoDefaults bool
 
-	// alone says that nobody else may hold the resource, as for a check. Default false.
+	// alone says that no other claim may hold the resource, as for a check. Default false.
 	alone bool
-	// anyLease and anyHold say that nobody has set a Lease, or a MaxHold: a limit of the pool will do.
-	// Default false.
+	// anyLease and anyHold say that no Lease or no MaxHold was given, so that a limit of the pool
+	// applies. Default false.
 	anyLease, anyHold bool
 }
 
-// own returns the options with maps that are nobody else's: every call reads those of defaults.
+// own returns the options with copies of the maps, since every call reads the maps of the
+// defaults.
 func (o AllocateOptions) own() AllocateOptions {
 	o.Meta, o.Attrs = maps.Clone(o.Meta), maps.Clone(o.Attrs)
 	return o
 }
 
-// or returns the options with the fields of d where o says nothing.
+// or returns the options with zero fields taken from d.
 func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	if o.NoDefaults {
 		return o
@@ -108,7 +102,7 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	return o
 }
 
-// complete returns the options as they are meant: the last defaults filled in, of them the node's lease, and no bound as 0.
+// complete returns the options with the last defaults filled in, including the node's lease, and with 0 for no limit.
 func (o AllocateOptions) complete(lease time.Duration) AllocateOptions {
 	if o.Lease == 0 {
 		o.Lease, o.anyLease = lease, true
@@ -128,7 +122,7 @@ func (o AllocateOptions) complete(lease time.Duration) AllocateOptions {
 	return o
 }
 
-// validateDefaults refuses Defaults that no call could go by.
+// validateDefaults refuses Defaults that no call could use.
 func (o AllocateOptions) validateDefaults(lease time.Duration) error {
 	if o.NoDefaults {
 		return berth.Invalid("Defaults.NoDefaults", "it is for a call")
@@ -137,7 +131,7 @@ func (o AllocateOptions) validateDefaults(lease time.Duration) error {
 	return settings.Within("Defaults", o.validate())
 }
 
-// validate returns a *berth.ConfigError for the first value that cannot be.
+// validate returns a *berth.ConfigError for the first bad value.
 func (o *AllocateOptions) validate() error {
 	c := settings.Claim{Priority: o.Priority, Lease: o.Lease, MaxHold: o.MaxHold, MaxWait: o.MaxWait, WantAfter: o.WantAfter, Meta: o.Meta}
 	if err := c.Validate(); err != nil {
@@ -157,8 +151,8 @@ func (o *AllocateOptions) validate() error {
 	return cmp.Or(settings.Text("Bind", o.Bind), settings.Duration("BindFor", o.BindFor), settings.Duration("BindWait", o.BindWait))
 }
 
-// options returns the options of a call as they are meant, or a *berth.ConfigError. A nil opts
-// goes by the pool's defaults, which are complete and checked.
+// options returns the complete options of a call, or a *berth.ConfigError. With nil opts it
+// returns the pool's defaults, which are complete and checked.
 func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error) {
 	o := p.defaults
 	if p.bad != nil {

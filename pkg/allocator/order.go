@@ -24,16 +24,16 @@ func (p *core) order(ctx context.Context) (back bool, err error) {
 	return policy == MostRecent, nil
 }
 
-// FreeInOrder goes through the resources that the next claims may get, in the order in which
-// claims get them: under LeastRecent the one that came back first is the first, under
-// MostRecent the last. With MaxSharers, leased ones with room are among them. Claims with a
-// Bind may take any of them out of turn.
+// FreeInOrder yields the resources that the next claims may get, in the order in which claims
+// get them: under LeastRecent from the resource that came back first, under MostRecent from the
+// last. With MaxSharers, leased resources with room are included. Claims with a Bind may take
+// any of these resources out of turn.
 //
-// It reads pages of 100, and promises of a resource that nobody takes and that keeps its place from
-// beginning to end that it is there, once. What comes and goes meanwhile may be there or
-// not. What comes free by time alone is there once a call has met it. FreeInOrder only
-// reads. It ends after an error: berth.ErrInvalidConfig under Random, which has no order;
-// berth.ErrIncompatible, or the server's.
+// FreeInOrder reads pages of 100 and changes nothing. A resource that keeps its place from
+// beginning to end is yielded, once. A resource that comes or goes meanwhile may or may not be
+// yielded. A resource whose rest or lease has ended by time is yielded only once a call has noticed
+// the end. FreeInOrder ends after an error: berth.ErrInvalidConfig under Random, which has no
+// order; berth.ErrIncompatible; or the server's error.
 func (p *Pool[T]) FreeInOrder(ctx context.Context) iter.Seq2[ResourceInfo, error] {
 	return func(yield func(ResourceInfo, error) bool) {
 		back, err := p.core.order(ctx)
@@ -46,9 +46,9 @@ func (p *Pool[T]) FreeInOrder(ctx context.Context) iter.Seq2[ResourceInfo, error
 	}
 }
 
-// inOrder yields the free resources in their order, or back from the last one, each that may be had, once. What comes back
-// meanwhile stands behind all others: after as many as were free at the beginning, all that follows is newer. Where it
-// comes back faster than it is read, that number is met twice at the most.
+// inOrder yields the free resources in their order, or back from the last one, each that may be had, once. A resource that
+// comes back meanwhile stands behind all others, so after as many resources as were free at the beginning only newer ones
+// follow. Even if resources come back faster than they are read, at most twice that number is read.
 func (p *core) inOrder(ctx context.Context, back bool, yield func(ResourceInfo) bool) error {
 	seen := make(map[string]bool)
 	for from, read, most := int64(0), 0, 0; ; {

@@ -17,23 +17,23 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Policy says which of the free resources comes next. The zero value says nothing.
+// Policy says which free resource the next claim gets. The zero value means unset.
 type Policy int
 
 // The policies.
 const (
-	// LeastRecent: the one that came back first.
+	// LeastRecent: the resource that has been free for longest.
 	LeastRecent Policy = iota + 1
-	// MostRecent: the one that came back last.
+	// MostRecent: the resource that came back last.
 	MostRecent
-	// Random: any.
+	// Random: any resource, at random.
 	Random
 )
 
-// String is the policy's word: least recent, most recent or random.
+// String returns the policy's words: least recent, most recent or random.
 func (p Policy) String() string {
 	switch p {
-	case 0: // it says nothing
+	case 0: // unset
 		return ""
 	case LeastRecent:
 		return "least recent"
@@ -45,12 +45,13 @@ func (p Policy) String() string {
 	return "unknown"
 }
 
-// MarshalText is the policy's word with a dash: least-recent, most-recent or random; "" for the zero value.
+// MarshalText encodes the policy as least-recent, most-recent or random; "" for the zero value.
 func (p Policy) MarshalText() ([]byte, error) {
 	return []byte(strings.ReplaceAll(p.String(), " ", "-")), nil
 }
 
-// UnmarshalText reads what MarshalText wrote. It returns a *berth.ConfigError for anything else.
+// UnmarshalText decodes the text of MarshalText. UnmarshalText returns a *berth.ConfigError for
+// any other text.
 func (p *Policy) UnmarshalText(text []byte) error {
 	for *p = 0; *p <= Random; *p++ {
 		if word, _ := p.MarshalText(); string(word) == string(text) {
@@ -61,74 +62,76 @@ func (p *Policy) UnmarshalText(text []byte) error {
 	return berth.Invalid("Policy", "%q is none of least-recent, most-recent and random", text)
 }
 
-// letter is what scripts/pool/wants.lua reads.
+// letter returns the letter that scripts/pool/wants.lua reads.
 func (p Policy) letter() string { return p.String()[:1] }
 
-// maxSharers bounds what a script has to read of one resource.
+// maxSharers limits how much of one resource a script must read.
 const maxSharers = 100
 
-// Config is one pool in this process. T is what the process makes of a resource: a
-// connection, a client, or the key itself.
+// Config configures one pool in this process. T is the type of the values that the process
+// makes of resources: a connection, a client, or the key itself.
 type Config[T any] struct {
-	// Open makes the value of a resource, once per resource and process, when the resource
-	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
-	// fails, the resource is given back and rests for FailureRest, and the allocating call
-	// returns Open's error, except AllocateHealthy, which takes the next resource. If Open
-	// panics, the call panics with the same value. Several holders of one resource share the
-	// value. Default nil: T must be string, and the value is the key.
+	// Open makes the value of a resource, once per resource and process, when the resource is
+	// first allocated. The ctx of Open ends with the hold, and after OpenTimeout. If Open fails,
+	// the resource is given back and rests for FailureRest, and the allocating call returns Open's
+	// error, except AllocateHealthy, which takes the next resource. If Open panics, the call
+	// panics with the same value. Several holders of one resource share the value. Default nil: T
+	// must be string, and the value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
-	// OpenTimeout bounds one Open, and one Healthy: their ctx ends then, and one that
-	// heeds its ctx fails. Open's ctx has the caller's values but not its end: a caller
-	// who leaves does not make a resource fail. Default 30 s.
+	// OpenTimeout limits one Open, and one Healthy: their ctx ends then. The ctx of Open has the
+	// values but not the end of the caller's context, so a caller that leaves does not make a
+	// resource fail. Default 30 s.
 	OpenTimeout time.Duration
-	// Close ends a value when its resource has left the pool, when it was not healthy, and
-	// when the pool or the node closes. While this process holds the resource, only these end the
-	// value. If another process's call removed the resource, Close follows
+	// Close ends a value when its resource has left the pool or was not healthy, and when the pool
+	// or the node closes. While this process holds the resource, only the closing of the pool or
+	// the node ends the value. If another process's call removed the resource, Close follows
 	// within RefreshEvery. An error of Close goes to the observer. Default nil.
 	Close func(value T) error
-	// Healthy returns nil if a value works, or what is wrong with it. CheckHealth and
-	// AllocateHealthy call it. A value that does not work is closed, and the next
-	// allocation of the resource opens it anew. Default nil: every resource that can be
-	// opened is healthy.
+	// Healthy returns nil if a value works, or an error that says what is wrong. CheckHealth and
+	// AllocateHealthy call Healthy. A value that does not work is closed, and the next allocation
+	// of the resource opens a new value. Default nil: every resource that can be opened is
+	// healthy.
 	Healthy func(ctx context.Context, value T) error
-	// Defaults are the options of allocations from this pool: of each field that the call
-	// does not say. Default none.
+	// Defaults are used for each field that a call's AllocateOptions leave zero. Default none.
 	Defaults AllocateOptions
-	// Policy, Cooldown, MaxSharers, BindFor, MaxLease and MaxHold are what this process says of the
-	// settings of the pool, see Settings. They are stored with the pool and count for all processes: what
-	// the first process says, or an operator, whatever others say. Default of each: nothing.
+	// Policy, Cooldown, MaxSharers, BindFor, MaxLease and MaxHold are this process's proposals for the
+	// pool's Settings. The first proposal of a setting, or an operator's choice, is stored with the pool
+	// and counts for all processes. Default of each: no proposal.
 	Policy Policy
-	// Cooldown is how long a resource rests after each hold, below 0 not at all. Default as the pool is set.
+	// Cooldown is how long a resource rests after each hold; below 0 not at all. Default as stored with the
+	// pool.
 	Cooldown time.Duration
-	// MaxSharers is how many may hold one of the resources that are added. Default as the pool is set.
+	// MaxSharers is how many claims may hold an added resource at once. Default as stored with the
+	// pool.
 	MaxSharers int
-	// BindFor is how long a binding lasts where the call does not say. Default as the pool is set.
+	// BindFor is how long a binding lasts if the call does not say. Default as stored with the
+	// pool.
 	BindFor time.Duration
-	// MaxLease is the longest Lease of a call. Default as the pool is set.
+	// MaxLease is the longest Lease of a call. Default as stored with the pool.
 	MaxLease time.Duration
-	// MaxHold is the longest MaxHold of a call. Default as the pool is set.
+	// MaxHold is the longest MaxHold of a call. Default as stored with the pool.
 	MaxHold time.Duration
-	// Strict refuses calls that meet other stored settings than this process says, and changes nothing:
-	// an allocation with ReasonDiffers, Add and Replace with a *berth.ConfigError. Default false: the
-	// stored settings count, and an event at level warn reports the difference once.
+	// Strict refuses calls if the stored settings differ from this process's proposals, and changes
+	// nothing: an allocation with berth.ReasonDiffers, Add and Replace with a *berth.ConfigError.
+	// Default false: the stored settings count, and an event at level warn reports the difference once.
 	Strict bool
-	// FailureRest is how long a resource rests that could not be opened or is
-	// not healthy; below 0 not at all. Default 1 min.
+	// FailureRest is how long a resource rests after it could not be opened or was not healthy;
+	// below 0 not at all. Default 1 min.
 	FailureRest time.Duration
-	// Shared hands resources out in turn, without a lease. Nobody waits while a resource
+	// Shared hands resources out in turn, without a lease. No claim waits as long as some resource
 	// does not rest, and Release gives nothing back. Default false.
 	Shared bool
-	// Source returns what the pool should hold, for Replace. One node at a time asks it.
-	// Its error goes to the observer and changes nothing. Default nil.
+	// Source returns the resources that the pool should have, for a Replace. One node at a time
+	// calls Source. An error of Source goes to the observer and changes nothing. Default nil.
 	Source func(ctx context.Context) ([]string, error)
-	// RefreshEvery is how often Source is asked: whole milliseconds. Default 5 min.
+	// RefreshEvery is the time between two calls of Source: whole milliseconds. Default 5 min.
 	RefreshEvery time.Duration
-	// Expiry is how long a resource stays in the pool after Source has last returned it,
-	// because Source fails or nobody asks it: whole milliseconds. It needs a Source.
-	// Default 0, for good.
+	// Expiry is how long a resource stays in the pool after Source has last returned it, if Source
+	// then fails or no process calls it: whole milliseconds. Expiry needs a Source. Default 0,
+	// forever.
 	Expiry time.Duration
-	// AllowEmpty lets an empty answer of Source empty the pool; otherwise an empty answer
-	// is an error. It needs a Source. Default false.
+	// AllowEmpty lets an empty answer of Source empty the pool; otherwise an empty answer is an
+	// error. AllowEmpty needs a Source. Default false.
 	AllowEmpty bool
 }
 
@@ -146,7 +149,7 @@ func (c Config[T]) withDefaults() Config[T] {
 	return c
 }
 
-// says is what the process says of the settings.
+// says returns this process's proposals for the settings.
 func (c Config[T]) says() Settings {
 	return Settings{
 		Policy: c.Policy, Cooldown: max(c.Cooldown, -1), MaxSharers: c.MaxSharers, BindFor: c.BindFor,
@@ -195,23 +198,25 @@ func (c Config[T]) validate(lease time.Duration) error {
 	return c.Defaults.validateDefaults(lease)
 }
 
-// Pool is a pool as this process sees it. It is safe for concurrent use.
+// Pool is this process's view of a pool. A Pool is safe for concurrent use.
 type Pool[T any] struct {
 	core   *core
 	cfg    Config[T]
 	values *values.Store[T]
 
-	refresher *refresh.Refresher // nil where there is nothing to keep
+	refresher *refresh.Refresher // nil if there is nothing to refresh
 	end       func()             // ends all waits, and what goes on in the background
 	ending    atomic.Bool        // over was called
 	ended     chan struct{}      // closed when it has done all
 }
 
-// New returns the pool of a name on a node. The same name is the same pool in every process.
-// New does no I/O and always returns a Pool: what is wrong with the arguments each call returns, as a *berth.ConfigError that
-// names a field of the defaults as "Defaults.Lease"; but for a name that cannot be, Check of the node returns it too. A Source is
-// asked in the background until the pool or the node closes. A node has one Pool of a name at a time: a second one is refused so,
-// because it would open what the first has open. Each takes about 1.5 kB until it closes, with an Open or a Source 6 kB.
+// New returns the pool of a name on a node. The same name is the same pool in every process. Source is called in the
+// background until the pool or the node closes.
+//
+// New does no I/O and always returns a Pool. If an argument is bad, each call of the Pool returns a *berth.ConfigError,
+// which names a field of the defaults as "Defaults.Lease". Check of the node returns it too, unless the bad argument is the
+// name. A node has one Pool of a name at a time: a second Pool is refused in this way, because it would open the values
+// again. A Pool takes about 1.5 kB until it closes, or 6 kB with an Open or a Source.
 func New[T any](n *node.Node, name string, cfg Config[T]) *Pool[T] {
 	p := &Pool[T]{cfg: cfg.withDefaults(), ended: make(chan struct{}), core: &core{
 		name: name, shared: cfg.Shared, replacing: make(chan struct{}, 1),
@@ -219,13 +224,14 @@ func New[T any](n *node.Node, name string, cfg Config[T]) *Pool[T] {
 	}}
 	of, bad := line.UseName(n, name, func(of *line.Process) error { return p.cfg.validate(of.Settings.Lease) })
 	if bad == nil {
-		bad = p.begin(of) // which may be a matter of the moment, and nothing for Check
+		bad = p.begin(of) // may be temporary, so Check does not report it
 	}
 	p.core.bad = bad
 	return p
 }
 
-// begin has the pool of the process filled and closed, unless it is open already.
+// begin registers the pool with the process, which fills and closes it, unless a pool of the
+// name is already open.
 func (p *Pool[T]) begin(of *line.Process) error {
 	c := p.core
 	c.pools, c.defaults = poolsOf(of, true), p.cfg.Defaults.own().complete(of.Settings.Lease)
@@ -256,7 +262,7 @@ func (p *Pool[T]) begin(of *line.Process) error {
 
 func (p *Pool[T]) kick() { p.refresher.Kick() }
 
-// over waits for the end of what goes on in the background, and closes the values. Of two calls the second waits for the first.
+// over waits for the end of the background work, and closes the values. A second call waits for the first.
 func (p *Pool[T]) over() {
 	if p.ending.Swap(true) {
 		<-p.ended
@@ -267,14 +273,17 @@ func (p *Pool[T]) over() {
 	p.values.Close()
 }
 
-// Close ends all waits for the pool here with berth.ErrClosed, gives back what this process holds of it and has not detached, asks
-// Source no more, and closes the values, as Close of the node does for all that is held. The node goes on. A later call
-// of the pool returns berth.ErrClosed, and New may make another one of the name. An Open under way is told to end; its value is
-// closed when it comes. The places in line of the waits are given up in the background.
+// Close ends this process's waits for the pool with berth.ErrClosed, gives back its holds except detached ones, stops
+// calling Source, and closes the values. The node goes on. Later calls of the pool return berth.ErrClosed, and New may make
+// another Pool of the name. The ctx of an Open under way ends; a value that this Open still returns is closed. The places
+// of the waits in line are given up in the background.
 //
-// node.Config.CleanupTimeout after the end of ctx, Close returns ctx's error, and what it has begun goes on, for Close of the
-// node to wait for. Its other errors are of holds that could not be given back within node.Config.Retry; these end with their
-// lease. Close may be called more than once, and each call waits for the end of the first. Source, Open and Close of a value must not call it with a ctx that does not end. Of a pool that cannot be used it returns nil.
+// If ctx ends, Close returns ctx's error after node.Config.CleanupTimeout; the unfinished work goes on, and Close of the
+// node waits for it. The other errors of Close are those of holds that could not be given back within node.Config.Retry;
+// these holds end with their lease.
+//
+// Close may be called more than once, and each call waits for the end of the first. Source, Open and Close of a value must
+// not call Close of the pool with a ctx that does not end. Close of a pool with bad arguments returns nil.
 func (p *Pool[T]) Close(ctx context.Context) error {
 	c := p.core
 	if c.bad != nil {
@@ -283,7 +292,7 @@ func (p *Pool[T]) Close(ctx context.Context) error {
 	c.once.Do(func() {
 		p.end()
 		go func() {
-			defer func() { // also where a Close of a value ends the goroutine
+			defer func() { // even if a Close of a value ends the goroutine
 				c.pools.leave(c.name)
 				c.leave()
 				close(c.gone)
@@ -302,18 +311,18 @@ func (p *Pool[T]) Close(ctx context.Context) error {
 	}
 }
 
-// Name is the name of the pool.
+// Name returns the name of the pool.
 func (p *Pool[T]) Name() string { return p.core.name }
 
 // core is a pool without its values.
 type core struct {
 	pools    *pools
-	bad      error // what each call returns; nil for a usable one
+	bad      error // the error of each call; nil for a usable pool
 	name     string
 	defaults AllocateOptions // of the pool, complete and checked
 	shared   bool
 	agreed   agreement
-	turnID   string // of the turn that this node had last; the refresher's
+	turnID   string // the id of this node's last turn; used by the refresher only
 
 	closing <-chan struct{} // closed when Close of the pool or of the node begins
 	once    sync.Once       // Close has begun
@@ -326,7 +335,7 @@ type core struct {
 	replacing chan struct{}
 }
 
-// usable is why the pool cannot be used: what is wrong with it, or that it is closed.
+// usable returns why the pool cannot be used: its bad arguments, or that it is closed.
 func (p *core) usable() error {
 	if p.bad != nil {
 		return p.bad

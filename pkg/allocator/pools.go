@@ -11,16 +11,16 @@ import (
 	"github.com/berth-go/berth/internal/reader"
 )
 
-// pools are the pools of a process: what all of them share, and which are open.
+// pools has the state that all pools of a process share, and the list of open ones.
 type pools struct {
 	p    *line.Process
-	look *reader.Reader // for who looks on
+	look *reader.Reader // for readings
 
 	mu   sync.Mutex
 	open map[string]kicker // guarded by mu
 }
 
-// kicker has a pool filled soon.
+// kicker makes a pool be filled soon.
 type kicker interface{ kick() }
 
 // poolsOf are the pools of a process, of which it has a pool now, or only looks at some.
@@ -32,7 +32,7 @@ func poolsOf(p *line.Process, uses bool) *pools {
 	return p.Add(s.kind()).Of.(*pools)
 }
 
-// enter takes note of a pool. A process has one of a name: its values are kept there.
+// enter registers a pool. A process has one pool of a name, which keeps the values.
 func (s *pools) enter(name string, pool kicker) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *pools) leave(name string) {
 	delete(s.open, name)
 }
 
-// empty is told that a pool was found empty.
+// empty is called when a pool was found empty.
 func (s *pools) empty(name string) {
 	s.mu.Lock()
 	pool := s.open[name]

@@ -39,12 +39,13 @@ func (p *Pool[T]) start() {
 	p.refresher = refresh.Start(cfg)
 }
 
-// Refresh asks Source now, on the caller's goroutine, even if it is another node's
-// turn, and has the pool hold the answer. It returns the error of Source;
-// berth.ErrInvalidConfig without a Source or for a bad key; an error for an empty
-// answer unless AllowEmpty is set; berth.ErrOvertaken if another call has begun a
-// newer Replace meanwhile, or removed resources; berth.ErrClosed; or the server's error. The change says what was done,
-// also beside an error.
+// Refresh calls Source now, on the caller's goroutine, even if it is another node's turn, and replaces the resources of
+// the pool by the answer.
+//
+// Refresh returns the error of Source, and an error for an empty answer unless AllowEmpty is set. It returns
+// berth.ErrInvalidConfig without a Source or for a bad key, and berth.ErrOvertaken if another call has meanwhile begun
+// a newer Replace or removed resources. It also returns berth.ErrClosed or the server's error. The Change is valid even
+// with an error.
 func (p *Pool[T]) Refresh(ctx context.Context) (change Change, err error) {
 	if err := p.core.usable(); err != nil {
 		return Change{}, err

@@ -13,9 +13,10 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Here is what only pools say to the scripts of all kinds, and hear of them.
+// This file has the arguments and replies of the scripts of all kinds that are specific to
+// pools.
 
-// request is what only a pool's own scripts need of a claim.
+// request has the data of a claim that only the pool's own scripts need.
 type request struct {
 	agreed *agreement // nil where the claim was resumed
 	named  bool       // the claim asked for one resource by its key
@@ -84,7 +85,7 @@ func (q *request) wishes() wish {
 	return q.wish
 }
 
-// forever is how the scripts are told of a rest without an end.
+// forever is the scripts' argument for a rest without end.
 const forever = state.Forever
 
 // restMillis is a rest as the scripts count it, rounded up.
@@ -95,14 +96,14 @@ func restMillis(d time.Duration) int64 {
 	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
 }
 
-// acquireArgs are what only pool_acquire takes: what the process says of the settings, and what it was
-// told of them.
+// acquireArgs returns the arguments that are specific to pool_acquire: the process's proposals for the
+// settings, and the stored settings that it has read.
 func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
 	return line.Flag(c.MayWait), "-", c.Request.(*request).agreed.args()
 }
 
-// acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than
-// the process says.
+// acquireReply reads the resource of a grant or the reason of a refusal, and reports settings that differ
+// from the process's proposals.
 func (s *pools) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
 	if err := s.settled(claim, &a, resource); err != nil {
 		return a, err
@@ -144,7 +145,7 @@ func (s *pools) settled(claim *engine.Claim, a *engine.Answer, stored string) er
 	return nil
 }
 
-// bindMillis is how long a binding is to last, as the scripts take it.
+// bindMillis returns the duration of a binding as the scripts take it.
 func bindMillis(d time.Duration) string {
 	switch d {
 	case 0:
@@ -166,8 +167,9 @@ func refine(refused *berth.AcquireError) {
 	}
 }
 
-// releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
-// fence by which the claim has it, and when it is to leave the pool; nothing where nothing is asked for.
+// releaseArgs returns the arguments that are specific to pool_release: the resource's rest and the
+// reason, the fence by which the claim has the resource, and its expiry. Without requests the arguments
+// are empty.
 func releaseArgs(c *engine.Claim) []string {
 	q, _ := c.Request.(*request)
 	if q == nil { // a release that is asked again: the server has lost what this process knew of the hold

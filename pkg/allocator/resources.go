@@ -14,28 +14,27 @@ import (
 
 // AddOptions are the options of Add and Replace. A nil pointer means all defaults.
 type AddOptions struct {
-	// Expiry is how long the resources stay in the pool; kept ones start anew: whole
-	// milliseconds. Default 0, for good.
+	// Expiry is how long the resources stay in the pool from this call on, including kept ones:
+	// whole milliseconds. Default 0, forever.
 	Expiry time.Duration
-	// MaxSharers is how many may hold one of these resources at once: 1 to 100. It counts
-	// until an operator sets another number, for the pool or for the resource. Default as the
-	// settings say, see Settings; where they say nothing, a resource in the pool keeps its
-	// number.
+	// MaxSharers is how many claims may hold one of these resources at once: 1 to 100. MaxSharers
+	// counts until an operator sets another number, for the pool or for the resource. Default as
+	// in the Settings; if unset there, a resource already in the pool keeps its number.
 	MaxSharers int
-	// Progress is told, on the caller's goroutine, how many of the resources have been
-	// sent. It must not call Replace, Clear or Refresh of the pool: they would wait for
-	// the Replace that called Progress. Default none.
+	// Progress is called on the caller's goroutine with the number of resources sent so far.
+	// Progress must not call Replace, Clear or Refresh of the pool, which would wait for the
+	// Replace that called Progress. Default none.
 	Progress func(done, total int)
 }
 
-// Change is what a call did to a pool.
+// Change is the result of a call that changed a pool.
 type Change struct {
-	// Added is how many resources are new, or had been removed and not left yet. If the
-	// server did not answer and was asked again, some of them may count as kept.
+	// Added is how many resources are new, or were leaving and stay. If the call was repeated for
+	// lack of an answer, some of these resources may count as kept.
 	Added int `json:"added"`
-	// Kept is how many were there already.
+	// Kept is how many resources were already in the pool.
 	Kept int `json:"kept"`
-	// Removed is how many went, or will leave when they come back.
+	// Removed is how many resources have left the pool, or will leave when they are given back.
 	Removed int `json:"removed"`
 }
 
@@ -44,51 +43,49 @@ type State string
 
 // The states of a resource.
 const (
-	// Free: the next claim may get it.
+	// Free: the next claim may get the resource.
 	Free State = "free"
-	// Leased: somebody holds it.
+	// Leased: at least one claim holds the resource.
 	Leased State = "leased"
-	// Resting: it is free again at the end of its rest.
+	// Resting: the resource becomes free at the end of its rest.
 	Resting State = "resting"
-	// Absent: it is not in the pool.
+	// Absent: the resource is not in the pool.
 	Absent State = "absent"
-	// Damaged: the server's record of it cannot be read, because something else than Berth
-	// wrote there. Nobody gets the resource; Remove takes it out, Add makes it whole.
+	// Damaged: the server's record of the resource cannot be read, because another program has
+	// written there. No claim gets the resource; Remove takes it out, Add repairs it.
 	Damaged State = "damaged"
 )
 
 // ResourceInfo is a resource at one moment.
 type ResourceInfo struct {
-	// Resource is its key.
+	// Resource is the key of the resource.
 	Resource string `json:"resource"`
-	// State is its state. With MaxSharers, others may get a leased resource.
+	// State is the state of the resource. With MaxSharers, other claims may get a leased resource.
 	State State `json:"state"`
-	// Left is how long it stays leased or resting if nothing happens;
-	// berth.Forever for ever, 0 if it is free or absent.
+	// Left is how long the resource stays leased or resting if nothing happens; berth.Forever for
+	// no end, 0 if the resource is free or absent.
 	Left time.Duration `json:"leftMs"`
-	// Reason is why it rests, or will rest when it comes back, or "".
+	// Reason is why the resource rests, or will rest when it is given back, or "".
 	Reason string `json:"reason,omitzero"`
-	// Expiry is how long it stays in the pool; 0 for good.
+	// Expiry is how long the resource still stays in the pool; 0 for no expiry.
 	Expiry time.Duration `json:"expiryMs,omitzero"`
-	// Leaving says that it leaves the pool when it comes back.
+	// Leaving says that the resource leaves the pool when it is given back.
 	Leaving bool `json:"leaving"`
-	// MaxSharers is how many may hold it at once; 0 if it is absent.
+	// MaxSharers is how many claims may hold the resource at once; 0 if it is absent.
 	MaxSharers int `json:"maxSharers"`
-	// Own are the settings that an operator has given this resource alone: Cooldown,
-	// MaxSharers and BindFor. A zero field is as the pool has it.
+	// Own are the settings that an operator has given to this resource alone: Cooldown, MaxSharers
+	// and BindFor. For a zero field the pool's setting counts.
 	Own Settings `json:"own,omitzero"`
-	// Holders are who holds it: one, or up to MaxSharers, or more after an operator has
-	// lowered that.
+	// Holders are the claims that hold the resource: up to MaxSharers, or more after an operator
+	// has lowered MaxSharers.
 	Holders []berth.Holder `json:"holders"`
 }
 
-// Add puts resources at the end of the pool, in their order, in steps of up to 200.
-// After each step those who wait may get the resources. Keys are any bytes, 1 to 1024.
-// A resource that is in the pool already keeps its place, with the expiry of this call,
-// and its MaxSharers if one is given and an operator has given the resource none of its
-// own. A Damaged resource is made whole, and its holders keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
-// berth.ErrIncompatible, or the server's error; the change says what was done, also
-// beside an error.
+// Add puts resources at the end of the pool, in their order, in steps of up to 200. After each step waiting claims may get
+// the resources. Keys are 1 to 1024 bytes of any kind. A resource that is already in the pool keeps its place, but gets the
+// expiry of this call and, if given, its MaxSharers, unless an operator has given the resource a MaxSharers of its own. Add
+// repairs a Damaged resource, and its holders keep it. Add returns berth.ErrInvalidConfig for a bad key or expiry,
+// berth.ErrIncompatible, or the server's error. The Change is valid even with an error.
 func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	if err := p.core.usable(); err != nil {
 		return Change{}, err
@@ -121,11 +118,11 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 	return unique(resources), *opts, nil
 }
 
-// Remove takes resources out of the pool. A leased one stays with its holder and leaves
-// when it comes back; an Add before that undoes its removal. A Replace that is under way
-// ends with berth.ErrOvertaken. Remove goes in steps of up to 200. It returns berth.ErrOvertaken where
-// another call has changed a resource of the step since this one began: has added it, had it
-// rest, or given it settings of its own; or has begun a Replace. The other errors are those of Add.
+// Remove takes resources out of the pool, in steps of up to 200. A leased resource stays with its
+// holder and leaves when it is given back; an Add before that undoes the removal. A Replace under way
+// ends with berth.ErrOvertaken. Remove returns berth.ErrOvertaken if another call, since this call
+// began, has added a resource of the step, made it rest or given it settings of its own, or has begun
+// a Replace. The other errors are those of Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
 	if err := p.core.usable(); err != nil {
 		return Change{}, err
@@ -141,12 +138,12 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 	return change, err
 }
 
-// Replace has the pool hold these resources and no others, in steps as Add and Remove
-// do; new resources are added first. Those that stay keep their place, their rest and
-// their holders. An empty list is refused; that is Clear. If another call has begun a
-// newer Replace of the pool meanwhile, or removed resources, that one decides, and this one
-// returns berth.ErrOvertaken. The Replaces of this process run one after the other. The other
-// errors are those of Add.
+// Replace makes these resources, and no others, the resources of the pool, in steps like Add
+// and Remove; new resources are added first. Resources that stay keep their place, their rest
+// and their holders. An empty list is refused; use Clear. If another call has meanwhile begun a
+// newer Replace, or has removed resources, the other call counts, and this Replace returns
+// berth.ErrOvertaken. The Replaces of one process run one after the other. The other errors are
+// those of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
 	if err := p.core.usable(); err != nil {
 		return Change{}, err
@@ -179,7 +176,7 @@ func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions)
 	return change, err
 }
 
-// Clear removes all resources, as Remove does. Its errors are those of Replace.
+// Clear removes all resources, like Remove. Clear returns the errors of Replace.
 func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 	if err := p.core.usable(); err != nil {
 		return Change{}, err
@@ -189,18 +186,19 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 
 // RestOptions are the options of Rest.
 type RestOptions struct {
-	// Exactly counts d also where the resource rests for longer. Default false: the longer rest counts.
+	// Exactly sets the rest to d even if the resource already rests for longer. Default false: the
+	// longer rest counts.
 	Exactly bool
 }
 
-// Rest has a free or resting resource rest for d from now, rounded up to the
-// millisecond. A leased resource rests when it is next given back. Where the resource rests, or is to rest, for longer
-// than d, that rest and its reason stay, unless RestOptions.Exactly says otherwise. A d of 0 ends a
-// rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
-// returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
-// damaged; berth.ErrOvertaken if another call has added it, had it rest, or given it settings of its own,
-// since this one began;
-// berth.ErrInvalidConfig for bad arguments; or the server's error.
+// Rest makes a free or resting resource rest for d from now, rounded up to the millisecond. A leased resource rests
+// when it is next given back. A present or planned rest that is longer than d stays, with its reason, unless
+// RestOptions.Exactly is set. A d of 0 ends a rest; a rest of berth.Forever lasts until then. The reason is any text
+// of up to 512 bytes.
+//
+// Rest returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is damaged. Rest returns
+// berth.ErrOvertaken if another call, since this call began, has added the resource, made it rest, or given it
+// settings of its own. Rest also returns berth.ErrInvalidConfig for bad arguments, or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string, opts *RestOptions) error {
 	if err := p.core.usable(); err != nil {
 		return err
@@ -220,7 +218,7 @@ func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, re
 	return p.core.rest(ctx, resource, d, reason, opts.Exactly)
 }
 
-// replace has the pool hold these resources and no others, after the earlier Replaces
+// replace makes these resources, and no others, those of the pool, after the earlier Replaces
 // of this process. If the server has lost the pool meanwhile, replace begins again.
 func (p *core) replace(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (Change, error) {
 	select {

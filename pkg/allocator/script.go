@@ -16,12 +16,12 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// face is the node that the process is now, as pools see it. Only this file runs the scripts that only pools have;
-// what pools say to the scripts of all kinds, and hear of them, is in request.go.
+// face is the node that the process is now, as pools see it. Only this file runs the scripts that are specific to
+// pools; request.go has the pools' arguments and replies of the scripts of all kinds.
 type face struct {
 	*line.Face
 	p    *line.Process
-	look *reader.Reader // for who looks on
+	look *reader.Reader // for readings
 }
 
 func (s *pools) face() face { return face{s.p.Face(keyspace.Pool), s.p, s.look} }
@@ -36,7 +36,7 @@ func (s *pools) work() (done func(), ok bool) {
 	}
 }
 
-// kind is what only the pools of a process say and hear.
+// kind returns the arguments and replies that are specific to the pools of a process.
 func (s *pools) kind() *line.Kind {
 	return &line.Kind{
 		Kind: keyspace.Pool, Of: s,
@@ -51,7 +51,8 @@ func (s *pools) kind() *line.Kind {
 	}
 }
 
-// The statuses of the scripts that only pools have; a test compares them with the headers.
+// The statuses of the scripts that are specific to pools; a test compares them with the
+// headers.
 const (
 	statusFull    = "full"
 	statusAhead   = "ahead"
@@ -81,7 +82,8 @@ func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string
 	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
-// sweptOn ends the reading of a reply that says at i whether more is to be swept, and sweeps on.
+// sweptOn reads at i, as the last part of a reply, whether the sweep must continue, and then
+// continues it.
 func (f face) sweptOn(ctx context.Context, name string, r *scriptkit.Reply, i int) error {
 	more := line.More(r, i)
 	if r.Err() != nil {
@@ -173,7 +175,7 @@ func (p *core) mendOnce(ctx context.Context, args []string) (removed int, err er
 
 // removeOnce runs one pool_remove, of what was not changed since the revision seen.
 func (p *core) removeOnce(ctx context.Context, seen int64, some []string) (removed int, err error) {
-	// Each step has an id of its own, so that a repeated one is told what it has removed.
+	// Each step has an id of its own, so that a repeated step gets the same answer.
 	r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.pools.face().Engine.ClaimID()}, some...)...)
 	if err != nil {
 		return 0, err
@@ -187,8 +189,8 @@ func (p *core) removeOnce(ctx context.Context, seen int64, some []string) (remov
 	return 0, line.Unexpected(p.name, &r)
 }
 
-// removed reads from i on how many resources a script has removed, whether more is to be swept, and which are damaged:
-// they are removed too.
+// removed reads, from i on, how many resources a script has removed, whether the sweep must continue, and which
+// resources are damaged. It removes the damaged resources too.
 func (p *core) removed(ctx context.Context, r *scriptkit.Reply, i int) (removed int, err error) {
 	removed = int(r.Int(i))
 	more, damaged := line.More(r, i+1), line.Texts(r, i+2)

@@ -15,38 +15,40 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Settings are what all processes go by that use a pool. They are stored with the pool. A zero field says
-// nothing: Set leaves it as it is, and Settings reads it where nobody has said anything, so that the
-// default counts.
+// Settings are stored with a pool and count for all processes that use it. A zero field means unset: Set
+// leaves the stored value as it is, and reading returns zero for a setting that nobody has set, for which
+// the default counts.
 type Settings struct {
-	// Policy says which of the free resources comes next. Default LeastRecent.
+	// Policy says which free resource the next claim gets. Default LeastRecent.
 	Policy Policy `json:"policy,omitzero"`
 	// Cooldown is how long a resource rests after each hold, however the hold ended: whole
-	// milliseconds, not berth.Forever; below 0 not at all. A call may ask for a longer one.
+	// milliseconds, not berth.Forever; below 0 not at all. A call may ask for a longer cooldown.
 	// Default not at all.
 	Cooldown time.Duration `json:"cooldownMs,omitzero" wire:"below"`
-	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
-	// 1 to 100. Default 1.
+	// MaxSharers is how many claims may hold one resource at once, each with its own lease: 1 to
+	// 100. Default 1.
 	MaxSharers int `json:"maxSharers,omitzero"`
-	// BindFor is how long a binding lasts where the call does not say: whole milliseconds, or
+	// BindFor is how long a binding lasts if the call does not say: whole milliseconds, or
 	// berth.Forever. Default 1 h.
 	BindFor time.Duration `json:"bindForMs,omitzero"`
-	// MaxLease is the longest Lease that a call may ask for: whole milliseconds, at least 20 ms,
-	// or berth.Forever for no limit. A call that asks for none gets no longer one. Default no limit.
+	// MaxLease is the longest Lease that a call may ask for: whole milliseconds, at least 20 ms, or
+	// berth.Forever for no limit. A call without a Lease gets a lease within the limit. Default no
+	// limit.
 	MaxLease time.Duration `json:"maxLeaseMs,omitzero"`
-	// MaxHold is the longest MaxHold that a call may ask for: whole milliseconds, at least 20 ms,
-	// or berth.Forever for no limit. A call that asks for none gets this one: its hold ends then with
+	// MaxHold is the longest MaxHold that a call may ask for: whole milliseconds, at least 20 ms, or
+	// berth.Forever for no limit. A call without a MaxHold gets this limit: its hold ends then with
 	// berth.ErrExpired, renewed or not. Default no limit.
 	MaxHold time.Duration `json:"maxHoldMs,omitzero"`
 
-	// Reset is for Set alone: fields that are zero become unset. What a process says of them counts then.
+	// Reset is only for Set: zero fields become unset, so that the proposals of processes count for these
+	// fields.
 	Reset bool `json:"-"`
-	// ByOperator says that an operator has set something. Only reading fills it.
+	// ByOperator says that an operator has set a setting. Only reading fills ByOperator.
 	ByOperator bool `json:"byOperator"`
 }
 
-// What stands for nothing: in what is stored, in what processes say, and in what pool_set is
-// told; and what a process says of who has set the words, one that is Strict too. See
+// The words for an unset value in stored settings, in proposals of processes, and in arguments
+// of pool_set; and the words of a process, Strict or not, for the origin of its proposals. See
 // scripts/pool/settings.lua.
 const (
 	wordUnset   = "-"
@@ -56,7 +58,8 @@ const (
 	strictOne   = "[-op]"
 )
 
-// words are the settings as the scripts have them: policy, cooldown, sharers, bindfor, lease, hold.
+// words returns the settings in the form of the scripts: policy, cooldown, sharers, bindfor, lease,
+// hold.
 func (s Settings) words(nothing string) []string {
 	words := []string{nothing, nothing, nothing, nothing, nothing, nothing}
 	if s.Policy != 0 {
@@ -81,7 +84,7 @@ func (s Settings) words(nothing string) []string {
 // settingNames are the fields of Settings, in the order of words.
 var settingNames = []string{"Policy", "Cooldown", "MaxSharers", "BindFor", "MaxLease", "MaxHold"}
 
-// settingsOf are the settings as they are stored, of a pool or of a resource.
+// settingsOf parses the stored settings of a pool or of a resource.
 func settingsOf(stored state.Settings) Settings {
 	endless := func(n int64) time.Duration {
 		switch n {
@@ -115,7 +118,7 @@ func parseSettings(text string) (Settings, error) {
 	return settingsOf(stored), nil
 }
 
-// parseOwn reads what is stored of a resource's own settings.
+// parseOwn reads a resource's own stored settings.
 func parseOwn(text string) (Settings, error) {
 	stored, err := state.ParseOwn(text)
 	if err != nil {
@@ -136,7 +139,7 @@ func policyOf(word string) Policy {
 	return 0
 }
 
-// differences are the fields where both say something, and not the same: the name, the value of s, that of
+// differences returns the fields that are set in both and differ: the name, the value of s, the value of
 // other.
 func (s Settings) differences(other Settings) (all [][3]string) {
 	mine, theirs := s.texts(), other.texts()
@@ -148,8 +151,8 @@ func (s Settings) differences(other Settings) (all [][3]string) {
 	return all
 }
 
-// say is how the fields of other are called where s has others, each with the value of both; "" for none.
-// What other leaves unset is no difference.
+// say returns a text with the fields that differ and both values; "" for none. A field that other leaves
+// unset does not differ.
 func (s Settings) say(other Settings) string {
 	var texts []string
 	for _, d := range s.differences(other) {
@@ -158,7 +161,7 @@ func (s Settings) say(other Settings) string {
 	return strings.Join(texts, "; ")
 }
 
-// texts are the values for people, in the order of words; "" for nothing.
+// texts returns the values for people, in the order of words; "" for an unset field.
 func (s Settings) texts() []string {
 	endless := func(d time.Duration, word string) string {
 		switch d {
@@ -184,7 +187,7 @@ func (s Settings) texts() []string {
 	return texts
 }
 
-// String names the fields that say something, such as "Cooldown 30s, MaxSharers 2".
+// String returns the fields that are set, such as "Cooldown 30s, MaxSharers 2".
 func (s Settings) String() string {
 	var texts []string
 	for i, text := range s.texts() {
@@ -195,7 +198,7 @@ func (s Settings) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// validate returns a *berth.ConfigError for the first value that cannot be.
+// validate returns a *berth.ConfigError for the first bad value.
 func (s Settings) validate() error {
 	if s.Policy < 0 || s.Policy > Random {
 		return berth.Invalid("Policy", "%d is no policy", int(s.Policy))
@@ -212,7 +215,8 @@ func (s Settings) validate() error {
 	)
 }
 
-// opinions are what a process says, as scripts compare it with what is stored; "" for nothing.
+// opinions returns the process's proposals in the form that scripts compare with the stored
+// settings; "" for none.
 func (s Settings) opinions(strict bool) string {
 	if s == (Settings{}) {
 		return ""
@@ -224,21 +228,26 @@ func (s Settings) opinions(strict bool) string {
 	return by + " " + strings.Join(s.words(wordAnyWord), " ") + "$"
 }
 
-// Set changes the settings of a pool, or with a resource what that one has of its own: Cooldown,
-// MaxSharers and BindFor, which go with it. No process changes back what an operator has set; but an
-// Add or a Replace that gives MaxSharers sets it for its resources that have none of their own. Set
-// takes effect at once, on all processes: the cooldown at the end of today's holds, the policy with
-// the next grants, BindFor with the next bindings, the limits with the next calls; that a limit is
-// higher, or gone, reaches calls that ask for none within a minute. MaxSharers of a pool is set for
-// all its resources that have none of their own, in steps of about 100, and for those that come;
-// nobody loses a hold by it, and a Reset leaves the resources that are there as they are. A pool that
-// an operator has set something of is never forgotten, until a Set with Reset and nothing else. It
-// need not have resources: a name that is misspelt is no error.
+// Set changes the settings of a pool or, if resource is not "", the resource's own settings:
+// Cooldown, MaxSharers and BindFor, which leave with the resource. No process reverts an operator's
+// settings, with one exception: an Add or a Replace with MaxSharers sets it for its resources that
+// have no MaxSharers of their own.
 //
-// Set returns berth.ErrInvalidConfig for bad arguments, berth.ErrAbsent if the resource is not in the
-// pool, is leaving it or is damaged; a *berth.OvertakenError, which matches berth.ErrOvertaken, if another
-// operator's call has changed the same meanwhile, and then Set has changed nothing;
-// berth.ErrIncompatible, or the server's error. Repeat a Set that ended early, among the resources.
+// Set takes effect at once, in all processes: the cooldown with the end of present holds, the policy
+// with the next grants, BindFor with the next bindings, and limits with the next calls. A raised or
+// removed limit reaches calls without a Lease or MaxHold of their own within a minute.
+//
+// MaxSharers of a pool is set for all present and future resources without a MaxSharers of their own,
+// in steps of about 100. No holder loses its hold, and a Reset leaves present resources as they are.
+//
+// A pool with an operator's settings is never forgotten, until a Set with only Reset. The pool need
+// not have resources, so a misspelled name is not an error.
+//
+// Set returns berth.ErrInvalidConfig for bad arguments, and berth.ErrAbsent if the resource is not in the
+// pool, is leaving it or is damaged. If another operator's call has changed the same setting meanwhile,
+// Set changes nothing and returns a *berth.OvertakenError, which matches berth.ErrOvertaken. Set also
+// returns berth.ErrIncompatible or the server's error. Repeat a Set that failed between its steps over the
+// resources.
 func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) error {
 	if o.bad != nil {
 		return o.bad
@@ -276,7 +285,7 @@ func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) e
 	return o.pools.face().set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
 }
 
-// Settings reads what is stored of the settings of a pool. It returns berth.ErrInvalidConfig for a bad
+// Settings reads the stored settings of a pool. Settings returns berth.ErrInvalidConfig for a bad
 // name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
 	if o.bad != nil {
@@ -285,7 +294,7 @@ func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) 
 	return o.pools.settings(ctx, name)
 }
 
-// settings are what is stored of the settings of a pool.
+// settings reads the stored settings of a pool.
 func (s *pools) settings(ctx context.Context, name string) (Settings, error) {
 	stored, err := s.look.Settings(ctx, name)
 	if err != nil {

@@ -14,27 +14,25 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Redis returns a client of an embedded server of its own, empty and without a
-// socket. Both end with the test, without a goroutine left behind. If one of
-// them does not start, the test ends with a fatal error. It is short for
-// New(t).Client().
+// Redis returns a client of a new embedded server, empty and without a socket. Client and
+// server end with the test, without a goroutine left behind. If one of them does not start, the
+// test ends with a fatal error. Redis is short for New(t).Client().
 func Redis(t testing.TB) rueidis.Client {
 	t.Helper()
 	return New(t).Client()
 }
 
-// Node returns a node on an embedded server of its own. The node is closed with the test, before its server ends. It is short for
+// Node returns a node on a new embedded server. The node is closed when the test ends, before its server. Node is short for
 // New(t).Node(node.Config{}).
 func Node(t testing.TB) *node.Node {
 	t.Helper()
 	return New(t).Node(node.Config{})
 }
 
-// Server is an embedded Redis of a test, with the faults that a real one may have. Its
-// methods may be called from several goroutines at once, but for those that may end the
-// test with a fatal error: Client, Node, Lose, LoseAll, Snapshot and Failover belong to the
-// goroutine of the test. All its clients meet a fault. With the end of the test all faults end, before
-// its clients do.
+// Server is an embedded Redis of a test, with the faults that a real Redis may have. Call Client,
+// Node, Lose, LoseAll, Snapshot and Failover, which may end the test with a fatal error, only on the
+// goroutine of the test. All other methods are safe for concurrent use. A fault affects all clients.
+// When the test ends, all faults end before the clients.
 type Server struct {
 	t      testing.TB
 	server *embedded.Server
@@ -49,8 +47,8 @@ type Server struct {
 	faulty bool          // guarded by mu: there was a fault
 }
 
-// New starts an embedded server, empty and without a socket. It ends with the
-// test. If it does not start, the test ends with a fatal error.
+// New starts an embedded server, empty and without a socket. The server ends with the test. If
+// the server does not start, the test ends with a fatal error.
 func New(t testing.TB) *Server {
 	t.Helper()
 	server, err := embedded.Start()
@@ -78,11 +76,11 @@ func (s *Server) close() {
 	s.server.Close()
 }
 
-// Client returns a new client of the server, as another process would have one.
-// It ends with the test, without a goroutine left behind. If it does not
-// connect, as during an outage, the test ends with a fatal error. It looks
-// after idle connections once a minute, not once a second, so that hours of virtual time
-// are short, and has two connections for its calls whatever the machine.
+// Client returns a new client of the server, like that of another process. The client ends with
+// the test, without a goroutine left behind. If the client cannot connect, for example during
+// an outage, the test ends with a fatal error. The client checks idle connections once a
+// minute, not once a second, so that hours of virtual time are short, and has two connections
+// for its calls on every machine.
 func (s *Server) Client() rueidis.Client {
 	s.t.Helper()
 	client, err := s.server.Client(s.link.Wrap, link.RarePings, func(option *rueidis.ClientOption) {
@@ -101,8 +99,8 @@ func (s *Server) Client() rueidis.Client {
 	return client
 }
 
-// Node returns a new node on a client of its own, as another process would have one. It is closed with the test, when all faults
-// have ended, before its client. If cfg cannot be, the test ends with a fatal error.
+// Node returns a new node on a client of its own, like that of another process. The node is closed when the test ends,
+// after all faults and before its client. If cfg is invalid, the test ends with a fatal error.
 func (s *Server) Node(cfg node.Config) *node.Node {
 	s.t.Helper()
 	n, err := node.New(s.Client(), cfg)
@@ -118,10 +116,9 @@ func (s *Server) Node(cfg node.Config) *node.Node {
 	return n
 }
 
-// Outage keeps all clients from the server for d: their connections break, what is
-// under way on them is lost, and nobody connects. Then clients connect again. Outage
-// returns at once. Outages may overlap, and may outlast the test. Outage(0) only breaks
-// the connections.
+// Outage cuts all clients off for d: their connections break, calls in flight are lost, and no
+// client can connect. Then clients connect again. Outage returns at once. Outages may overlap,
+// and may outlast the test. Outage(0) only breaks the connections.
 func (s *Server) Outage(d time.Duration) {
 	defer s.fault()()
 	if d <= 0 {
@@ -133,9 +130,9 @@ func (s *Server) Outage(d time.Duration) {
 	s.after(d, &s.cut, s.link.Mend)
 }
 
-// Hang has the server not answer for d: connections stay, but nothing passes, in either
-// direction. Then all that was held back arrives, in its order. Who had given up
-// on a connection meanwhile has lost what was under way on it. It returns at once.
+// Hang stops all data in both directions for d, while connections stay. Then the delayed data
+// arrives, in order. If a client has given up a connection meanwhile, the calls in flight on
+// that connection are lost. Hang returns at once.
 func (s *Server) Hang(d time.Duration) {
 	defer s.fault()()
 	s.stuck++
@@ -166,17 +163,17 @@ func (s *Server) ended(count *int, end func()) {
 	}
 }
 
-// DelayReplies has the reply to each script (EVAL, EVALSHA) arrive d after the script
-// has run, from now on; 0 ends that. Berth's calls are scripts. What comes behind such a reply
-// on the same connection waits for it.
+// DelayReplies makes the reply to each script (EVAL, EVALSHA) arrive d after the script has
+// run, from now on; 0 ends the delay. Berth's calls are scripts. Later replies on the same
+// connection wait for a delayed one.
 func (s *Server) DelayReplies(d time.Duration) {
 	defer s.fault()()
 	s.delay = max(d, 0)
 }
 
-// DropReplies has the next n scripts (EVAL, EVALSHA) run, and their replies never
-// arrive: in place of each its connection breaks. Whatever else was under way on
-// that connection is lost, too, and may or may not have run. 0 ends that.
+// DropReplies drops the replies to the next n scripts (EVAL, EVALSHA): each script runs, and
+// then its connection breaks. Other calls in flight on that connection are lost too, and may or
+// may not have run. DropReplies(0) ends this.
 func (s *Server) DropReplies(n int) {
 	defer s.fault()()
 	s.drops = max(n, 0)
@@ -201,16 +198,15 @@ func (s *Server) replyFate() link.Fate {
 	return link.Slow(s.delay)
 }
 
-// Snapshot is what a server had at one moment. The zero Snapshot is nothing: that of a
-// server that was restarted without its data.
+// Snapshot has the data of a server at one moment. The zero Snapshot is empty, like a server
+// that was restarted without its data.
 type Snapshot struct {
 	of   *Server
 	copy backup.Copy
 }
 
-// Snapshot keeps what the server has now, for [Server.Failover]. If that has a key
-// of another type than string, hash, set, list or sorted set, the test ends with a fatal
-// error.
+// Snapshot returns the present data of the server, for [Server.Failover]. If a key has another
+// type than string, hash, set, list or sorted set, the test ends with a fatal error.
 func (s *Server) Snapshot() Snapshot {
 	s.t.Helper()
 	snapshot := Snapshot{of: s}
@@ -221,10 +217,9 @@ func (s *Server) Snapshot() Snapshot {
 	return snapshot
 }
 
-// Failover puts another server in the place of this one, which has what this one had when
-// the snapshot was taken, less what has expired since, and no script loaded: all later
-// writes are lost. All connections break, and clients connect again after a millisecond, when it
-// returns, or after the outage that is under way. A snapshot of another Server ends the test with a fatal error.
+// Failover replaces the server by one with the data of the snapshot, minus expired keys, and without loaded
+// scripts: all later writes are lost. All connections break. Clients connect again after a millisecond, when
+// Failover returns, or after an outage under way. A snapshot of another Server ends the test with a fatal error.
 func (s *Server) Failover(to Snapshot) {
 	s.t.Helper()
 	if to.of != nil && to.of != s {

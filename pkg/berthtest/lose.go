@@ -17,12 +17,11 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// Lose has the server forget a hold, and only that one, and the holder learn of it: when Lose
-// returns, the handle has ended with berth.ErrLost, and the next in line has been granted what
-// it held. (An operator's release would end it with berth.ErrReleased.) The hold is a semaphore's
-// permit, a lock or an allocation, of any node on this server. A hold that has ended,
-// or that the server does not know, ends the test with a fatal error, and so does an
-// outage, in which nobody can learn of anything.
+// Lose makes the server forget one hold: a permit, a lock or an allocation of any node on this
+// server. When Lose returns, the handle has ended with berth.ErrLost, and its place has been
+// granted to the next in line. (An operator's release would end the handle with
+// berth.ErrReleased.) If the hold has ended, if the server does not know it, or during an outage,
+// the test ends with a fatal error.
 func (s *Server) Lose(hold berth.Hold) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -41,11 +40,10 @@ func (s *Server) Lose(hold berth.Hold) {
 	}
 }
 
-// LoseAll has the server forget all that is held of a name, for programs whose handles a
-// test does not see, such as those of Do. The next in line get it at once; the holders
-// learn of it, with berth.ErrLost, when they next renew it: within a third of
-// its lease, or of Config.Lease where that is shorter. A name of which nothing is held ends the
-// test with a fatal error.
+// LoseAll makes the server forget all holds of a name, for programs whose handles a test cannot
+// reach, such as those of Do. The next in line get the places at once. The holders learn of the
+// loss, with berth.ErrLost, at their next renewal: within a third of the lease, or of
+// Config.Lease if that is shorter. If the name has no holds, the test ends with a fatal error.
 func (s *Server) LoseAll(name string) {
 	s.t.Helper()
 	s.forget("LoseAll", name, "")

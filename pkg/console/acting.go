@@ -28,7 +28,7 @@ var actionsPage = &page{
 	open:  func(c *Console, _ url.Values) (source, error) { return c.deeds, nil },
 }
 
-// deedForm is what asks whether an action is to be done.
+// deedForm is the form that asks for an action and its confirmation.
 type deedForm struct {
 	act.Action
 	Address string // of the form, with what the action is about: any bytes
@@ -39,13 +39,13 @@ type deedForm struct {
 	Agreed  string // of it what must be so yet when it is done
 	Wrong   string // what is wrong
 	Changed bool   // what it will do is not what was read before
-	// What is asked for, as it was entered.
+	// The values as the user entered them.
 	For, Capacity, ForceAfter, Reason string
 	Keep, Force                       bool
 	ends                              bool // it is about the end of a rest
 }
 
-// Title is what it is called.
+// Title returns the title of the form.
 func (f *deedForm) Title() string {
 	switch {
 	case f.Verb == act.Undrain:
@@ -59,7 +59,7 @@ func (f *deedForm) Title() string {
 	return strings.ToUpper(verb[:1]) + verb[1:]
 }
 
-// Asks says whether something is asked for.
+// Asks reports whether the form asks for an input.
 func (f *deedForm) Asks(what string) bool {
 	switch what {
 	case "for":
@@ -72,7 +72,8 @@ func (f *deedForm) Asks(what string) bool {
 	return false
 }
 
-// deedOf is the form of an action: what it is about stands in the address, the rest in values.
+// deedOf returns the form of an action: its subject comes from the address, the rest from
+// values.
 func deedOf(q, values url.Values) *deedForm {
 	f := &deedForm{Action: act.Action{
 		Verb: act.Verb(q.Get("verb")), Kind: keyspace.Kind(q.Get("kind")), Name: q.Get("name"), Claim: q.Get("claim"),
@@ -174,7 +175,7 @@ func (c *Console) known(ctx context.Context, what *act.Action) (act.Known, error
 	return what.Known(&name.Look)
 }
 
-// ask answers with the page that asks whether an action is to be done.
+// ask answers with the page that asks to confirm an action.
 func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 	if err := c.mayAct(a); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 	return nil
 }
 
-// mayAct says why somebody may not.
+// mayAct returns why a user may not act.
 func (c *Console) mayAct(a Access) error {
 	switch {
 	case !c.cfg.AllowActions:

@@ -19,7 +19,7 @@ type source interface {
 	// last is the last reading, without its view if its number is the one that is known, and what is closed when there is
 	// another one.
 	last(known int) (reading, <-chan struct{})
-	// Anew asks for a reading that begins after as many as had begun.
+	// `Anew` asks for a reading that begins after the given number of readings have begun.
 	Anew(begun int)
 	// Never is why nothing will ever be read, nil if something may be.
 	Never() error
@@ -62,7 +62,8 @@ type boards struct {
 	open map[string]*board // guarded by mu
 }
 
-// board renders one topic for all who look at it. It has no goroutine: whoever looks first renders what was read.
+// board renders one topic for all who look at it. A board has no goroutine: the first viewer renders a new
+// reading.
 type board struct {
 	all    *boards
 	key    string
@@ -125,8 +126,8 @@ func (b *board) Close() {
 	}
 }
 
-// last is what is shown, rendered anew if there is a newer reading, and what is closed when there is another one. A reading
-// that has failed renders nothing: the page keeps what it has.
+// last returns the shown page, rendered again if there is a newer reading, and a channel that is closed when there is
+// another one. A reading that has failed renders nothing: the page keeps what it has.
 func (b *board) last() (shown, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

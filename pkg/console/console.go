@@ -26,42 +26,46 @@ import (
 // defaultMaxStreams is how many pages are live at once unless Config says otherwise.
 const defaultMaxStreams = 100
 
-// Config is what a Console works with. Redis is required.
+// Config configures a Console. Redis is required.
 type Config struct {
-	// Redis is the client that reads and acts. It stays the caller's.
+	// Redis is the client for readings and actions. The caller closes it.
 	Redis rueidis.Client
 	// Namespace is the first part of every key. Default "berth".
 	Namespace string
-	// CallTimeout bounds one attempt of a call. Default 3 s.
+	// CallTimeout limits one attempt of a call. Default 3 s.
 	CallTimeout time.Duration
-	// AllowActions lets those act to whom Access says so. Default: it is read-only.
+	// AllowActions lets users act whom Access allows to act. Default false: the page is read-only.
 	AllowActions bool
-	// Access says who asks, and what they may do. It must be safe for concurrent use. A live page is asked for again
-	// every 15 minutes. Default: whoever reaches the handler may look and, if AllowActions is set, act.
+	// Access returns the user of a request and the user's rights. Access must be safe for concurrent use. For a live
+	// page Access is called again every 15 minutes. Default: everybody who reaches the handler may look and, if
+	// AllowActions is set, act.
 	Access func(*http.Request) Access
-	// Hosts are the names, without a port, by which a browser may ask for it: "localhost", "ops.example.org". They keep off
-	// a site whose name was made to lead here: to a browser its scripts are those of this page. IP addresses are always
-	// known; "*" is any name. Default: "localhost" without Access, any name with it. An Access that goes by anything but
-	// what this page's own name was given, as by the address or by a header that a script may set, needs Hosts.
+	// Hosts are the names, without a port, by which a browser may address the page: "localhost", "ops.example.org". Hosts
+	// keep out a foreign site whose name leads here, since a browser takes its scripts for those of this page. IP addresses
+	// are always allowed; "*" allows any name. Default: "localhost" without Access, any name with Access. Set Hosts if
+	// Access decides by anything that does not belong to the page's own name, such as the remote address or a header that a
+	// script can set.
 	Hosts []string
-	// MaxStreams is how many pages are live at once; a quarter of them, at least 1, for one Access.User or, where Access
-	// names none, for one remote address. Default 100.
+	// MaxStreams is how many pages may be live at once. One Access.User or, without a User, one remote address may have
+	// a quarter of them, at least 1. Default 100.
 	MaxStreams int
-	// Logger and Observer get the events of actions, one of kind observe.Acted for each, and those of its calls; and
-	// observe.Panicked, should a reading do that.
+	// Logger and Observer get an event of kind observe.Acted for each action, the events of the action's calls, and
+	// observe.Panicked if a reading panics.
 	Logger   *slog.Logger
 	Observer observe.Observer
 }
 
-// Access is who asks, and what they may do.
+// Access is the user of a request and the user's rights.
 type Access struct {
-	// User is who asks, "" for nobody that is known. It stands in the event of an action.
+	// User is the name of the user, "" if unknown. The event of an action has the User.
 	User string
-	// Look says that they may see the pages, Act that they may act, too, if Config.AllowActions is set.
+	// Look allows the user to see the pages. Act also allows the user to act, if Config.AllowActions is
+	// set.
 	Look, Act bool
 }
 
-// Console is the page, an http.Handler to mount under any prefix with http.StripPrefix. It is safe for concurrent use.
+// Console is the web page, an http.Handler to mount under any prefix with http.StripPrefix. A Console is safe for
+// concurrent use.
 type Console struct {
 	cfg   Config
 	space string // the namespace
@@ -85,8 +89,8 @@ type Console struct {
 	running sync.WaitGroup // what Close waits for; it grows only under mu, and not after the end of ctx
 }
 
-// New returns a Console. It does no I/O and starts nothing before somebody looks. Close it. Its errors are
-// *berth.ConfigError.
+// New returns a Console, which the caller must close. New does no I/O, and the Console starts no work
+// before the first request. The errors of New are *berth.ConfigError.
 func New(cfg Config) (*Console, error) {
 	read, err := inspect.New(cfg.Redis, inspect.Config{Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout})
 	if err != nil {
@@ -125,7 +129,7 @@ func (c *Console) tell(e observe.Event) {
 	c.observer.Observe(e)
 }
 
-// enter counts something for whose end Close waits: its caller ends it by c.running.Done. It is refused once Close was
+// enter counts work that Close waits for; its caller ends the work by c.running.Done. enter refuses once Close was
 // called.
 func (c *Console) enter() error {
 	c.mu.Lock()
@@ -137,8 +141,8 @@ func (c *Console) enter() error {
 	return nil
 }
 
-// Close ends the live pages, all reading, and the waiting for drains, which stay in force. It waits for that, and for the
-// actions under way, until ctx ends. What is asked for afterwards is refused.
+// Close ends the live pages and all readings, and stops waiting for drains, which stay in force. Close waits for this,
+// and for the actions under way, until ctx ends. Later requests are refused.
 func (c *Console) Close(ctx context.Context) error {
 	c.mu.Lock() // nothing begins behind it
 	c.end()

@@ -34,10 +34,10 @@ type deed struct {
 	begun   int // how many readings had begun when it ended
 }
 
-// What says what was done, without of what.
+// Method What returns a text of the action without its target.
 func (d deed) What() string { what := d.Action; what.Reason = ""; return what.Told("") }
 
-// Whole says what was done, and of what.
+// Whole returns a text of the action with its target.
 func (d deed) Whole() string {
 	whole := d.What()
 	if d.Claim != "" {
@@ -52,7 +52,7 @@ func (d deed) Whole() string {
 	return whole
 }
 
-// of says whether it is about what a page is about.
+// of reports whether the deed is about the subject of a page.
 func (d deed) of(page string, q url.Values) bool {
 	switch page {
 	case namePage.name:
@@ -140,7 +140,7 @@ func (d *deeds) about(id, page string, q url.Values) *deed {
 	return nil
 }
 
-// Of a source: who looks has always the newest, and nothing is read for it.
+// The rest of source: viewers always have the newest deeds, so nothing is read.
 func (*deeds) Close()       {}
 func (*deeds) Anew(int)     {}
 func (*deeds) Never() error { return nil }

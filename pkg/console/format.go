@@ -67,7 +67,7 @@ type frame struct {
 	Live                            map[string]template.HTML // the regions
 	Events                          string                   // the address of the stream, "" for none
 	Error                           string
-	Again                           bool  // the page loads itself anew
+	Again                           bool  // the page reloads itself
 	Done                            *deed // what was done before, nil for nothing
 }
 
@@ -150,7 +150,7 @@ func utc(t time.Time) string {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 
-// short is an id without its random middle: whoever needs it whole follows the link.
+// short returns an id without its random middle; the link leads to the whole id.
 func short(id string) string {
 	id = text.Plain(id)
 	if runes := []rune(id); len(runes) > 20 {

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// postsMost is how many forms are remembered that were sent.
+// postsMost is how many sent forms are remembered.
 const postsMost = 200
 
-// forms are those that were given to browsers: each has a number, and is done once.
+// forms has the forms that were given to browsers: each has a number, and is executed once.
 type forms struct {
 	mu    sync.Mutex
 	last  int           // the newest; guarded by mu
@@ -18,7 +18,8 @@ type forms struct {
 	posts map[int]*post // those that were sent; guarded by mu
 }
 
-// post is what has come of a form. Who has sent it first writes it, and closes ended.
+// post is what has come of a form. The first request with the form writes the post, and closes
+// ended.
 type post struct {
 	ended chan struct{}
 	form  deedForm
@@ -35,14 +36,14 @@ func (f *forms) next() int {
 	return f.last
 }
 
-// sent says whether a form was sent before.
+// sent reports whether a form was sent before.
 func (f *forms) sent(number int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.posts[number] != nil
 }
 
-// post is what has come of a form; first says that its caller is to do it.
+// post returns the outcome of a form; first says that the caller must execute the form.
 func (f *forms) post(number int) (p *post, first bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +62,7 @@ func (f *forms) post(number int) (p *post, first bool, err error) {
 	return p, true, nil
 }
 
-// once does what a form asks for, or waits for the outcome of whoever was first to send the same form.
+// once executes a form, or waits for the outcome if another request has sent the same form first.
 func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) error {
 	if err := c.enter(); err != nil {
 		return err

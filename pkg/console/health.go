@@ -58,7 +58,7 @@ func (c *Console) late() error {
 	return errBusy
 }
 
-// answers says whether the server does.
+// answers reports whether the server answers.
 func (c *Console) answers() error {
 	if err := c.enter(); err != nil {
 		return err

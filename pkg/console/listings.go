@@ -117,7 +117,7 @@ type claimList struct {
 	More     int // how many more were read than are shown
 	Holds    int
 	Waits    int
-	Overdue  int      // how many of them were not heard of as they should
+	Overdue  int      // how many of the claims are overdue with a heartbeat
 	Labels   []string // of the claims
 	Partial  bool
 	Problems []string

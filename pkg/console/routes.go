@@ -114,7 +114,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	defer cancel()
 	var done *deed
 	begun := 0
-	if a.Act { // only what was done here has anything read anew
+	if a.Act { // only an action from this page causes another reading
 		done = c.deeds.about(r.URL.Query().Get("done"), p.name, t.query)
 	}
 	if done != nil && !done.Running {
@@ -151,7 +151,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	return nil
 }
 
-// What is refused.
+// The refusals.
 var (
 	errNoPage = errors.New("there is no such page")
 	errNoLook = errors.New("you may not look at this page")

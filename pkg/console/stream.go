@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// beatEvery is how often a page hears that its stream is there, when nothing is read.
+	// beatEvery is how often a page gets a sign of life of its stream if nothing is read.
 	beatEvery = 15 * time.Second
-	// writeWithin bounds each write: who reads slower is dropped.
+	// writeWithin limits each write: a slower reader is dropped.
 	writeWithin = 10 * time.Second
 	// streamFor is how long a stream lasts. The browser then asks again, and so does the console whether it may.
 	streamFor = 15 * time.Minute
@@ -29,7 +29,7 @@ var (
 	errShare   = errors.New("as many pages of yours are live as may be: close some, or reload this one to see the newest")
 )
 
-// beat is what a page hears with each reading.
+// beat is the data that a page gets with each reading.
 type beat struct {
 	Now   int64   `json:"now"`             // by the server's clock, ms
 	Read  int64   `json:"read"`            // when it was read, likewise; 0: it was not
@@ -189,7 +189,7 @@ func event(out *bytes.Buffer, name string, data any) {
 	out.WriteString("\n")
 }
 
-// sent writes events, and says whether they have gone.
+// sent writes events, and reports whether the write succeeded.
 func sent(w http.ResponseWriter, out *http.ResponseController, events []byte) bool {
 	if out.SetWriteDeadline(time.Now().Add(writeWithin)) != nil {
 		return false

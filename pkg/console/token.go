@@ -17,7 +17,7 @@ import (
 // browser.
 const cookieName = "berth-console"
 
-// secure says whether a browser asks by https. A proxy that ends it says so, or the page from which a form is asked for: the
+// secure reports whether a browser asks by https. A proxy that ends it says so, or the page from which a form is asked for: the
 // cookie is then sent by nothing else.
 func secure(r *http.Request) bool {
 	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
@@ -72,7 +72,7 @@ func sameSite(r *http.Request) error {
 	return nil
 }
 
-// errOld is that of a form that is not taken any more.
+// errOld is the error of an expired form.
 var errOld = refusal("the form is old, or not of this session: go back to the page and ask again")
 
 // formMost is how large a form is, in bytes.

@@ -185,13 +185,13 @@ func nameOf(n watch.Name, claim string, q url.Values) *name {
 	return v
 }
 
-// There says whether the claim that the page is about is there.
+// There reports whether the claim of the page exists.
 func (v *name) There() bool {
 	gone := []inspect.Code{inspect.Incompatible, inspect.Foreign, inspect.Unknown, inspect.Gone, inspect.Absent}
 	return v.Why != nil && !slices.ContainsFunc(v.Why.Reasons, func(r inspect.Reason) bool { return slices.Contains(gone, r.Code) })
 }
 
-// in says whether a claim is in the cycle that the name is in.
+// in reports whether a claim is in the cycle that the name is in.
 func (v *name) in(claim string) bool {
 	is := func(c inspect.Claim) bool { return c.ID() == claim }
 	return v.Cycle != nil && slices.ContainsFunc(v.Cycle.Links, func(l inspect.Link) bool { return is(l.Wait) || slices.ContainsFunc(l.Holds, is) })

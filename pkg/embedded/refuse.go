@@ -10,8 +10,8 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// refuse runs before every command, and answers commands whose answer by miniredis
-// would mislead a client. It reports whether it answered.
+// refuse runs before every command, and answers commands for which miniredis would mislead a
+// client. refuse reports whether it answered.
 func refuse(c *server.Peer, cmd string, args ...string) bool {
 	switch cmd {
 	case "HELLO":
@@ -36,8 +36,8 @@ func refuse(c *server.Peer, cmd string, args ...string) bool {
 	return false
 }
 
-// keysOf returns the keys in the arguments of an EVAL: script, number of keys,
-// keys, and the rest. It returns none where they are wrong: miniredis says so.
+// keysOf returns the keys in the arguments of an EVAL: script, number of keys, keys, and the
+// rest. It returns none if the arguments are wrong; miniredis then refuses them.
 func keysOf(args []string) []string {
 	if len(args) < 2 {
 		return nil
@@ -49,8 +49,8 @@ func keysOf(args []string) []string {
 	return args[2 : 2+n]
 }
 
-// ofSeveral reports whether a script, named by its hash or a text with its source, is one for several names. Berth sends
-// them to no Cluster.
+// ofSeveral reports whether a script, given by its hash or its source, works on several names. Berth sends such scripts
+// to no Cluster.
 func ofSeveral(script string) bool {
 	for _, s := range []*scriptkit.Script{composed.ThinRenew, composed.FatRenew} {
 		if script == s.SHA || strings.Contains(script, s.Source()) {
@@ -60,8 +60,7 @@ func ofSeveral(script string) bool {
 	return false
 }
 
-// oneTag reports whether all keys have the same hash tag, and so lie in one
-// slot whatever the tag is.
+// oneTag reports whether all keys have the same hash tag, and so lie in one slot.
 func oneTag(keys []string) bool {
 	for _, key := range keys {
 		if hashTag(key) != hashTag(keys[0]) {

@@ -13,8 +13,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Server is an embedded Redis, empty when it starts. Its methods may be called
-// from several goroutines at once.
+// Server is an embedded Redis, empty when it starts. A Server is safe for concurrent use.
 type Server struct {
 	mini *miniredis.Miniredis
 	addr string // host:port; a placeholder without a listener
@@ -27,8 +26,8 @@ type Server struct {
 // errClosed is the error of a connection to a closed server.
 var errClosed = fmt.Errorf("embedded: server: %w", net.ErrClosed)
 
-// Start starts a server that does not listen: only [Server.Client] reaches it.
-// The caller closes it.
+// Start starts a server that does not listen: only [Server.Client] reaches it. The caller must
+// close the server.
 func Start() (*Server, error) {
 	s := &Server{mini: miniredis.NewMiniRedis(), addr: "embedded:0"}
 	s.mini.ClockTTL(true)
@@ -44,11 +43,10 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// StartListening starts a server that child processes can reach, too, by its
-// [Server.URL]. The address is a loopback IP or localhost with a port, such as
-// "127.0.0.1:0" for any free port; anything else is an error that matches
-// berth.ErrInvalidConfig. There is no password: every user of this machine can reach
-// the server. The caller closes it.
+// StartListening starts a server that child processes can also reach, by its [Server.URL]. The
+// address must be a loopback IP or localhost with a port, such as "127.0.0.1:0" for any free
+// port; any other address is an error that matches berth.ErrInvalidConfig. There is no
+// password: every user of this machine can reach the server. The caller must close the server.
 func StartListening(addr string) (*Server, error) {
 	loopback, err := parseLoopback(addr)
 	if err != nil {
@@ -83,13 +81,13 @@ func parseLoopback(addr string) (netip.AddrPort, error) {
 	return parsed, nil
 }
 
-// Client returns a client of the server. It connects in memory, also to a
-// listening server. The caller closes it, before the server.
+// Client returns a client of the server, which connects in memory, even to a listening server.
+// The caller must close the client before the server.
 //
-// Each change is applied to the client's options, in order. A change may wrap
-// DialCtxFn, for instance to break connections on purpose.
+// Client applies each change to the client's options, in order. A change may wrap DialCtxFn,
+// for instance to break connections on purpose.
 //
-// It returns the result of rueidis.NewClient. After Close that is an error that matches
+// Client returns the result of rueidis.NewClient; after Close an error that matches
 // net.ErrClosed.
 func (s *Server) Client(changes ...func(*rueidis.ClientOption)) (rueidis.Client, error) {
 	option := rueidis.ClientOption{
@@ -123,11 +121,11 @@ func (s *Server) dial() (net.Conn, error) {
 }
 
 // URL returns the address for child processes, in the form of rueidis.ParseURL:
-// redis://127.0.0.1:port?client_cache=0. It is "" if the server does not listen.
+// redis://127.0.0.1:port?client_cache=0. URL returns "" if the server does not listen.
 func (s *Server) URL() string { return s.url }
 
-// Close ends the server, all its connections, and all that it stored. It may
-// be called more than once.
+// Close ends the server and all its connections, and drops all data. Close may be called more
+// than once.
 func (s *Server) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,41 +9,40 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Memory is a guard that remembers in this process, for the one process that owns the
-// resource. The zero value is ready. It is safe for concurrent use and must not be
-// copied.
+// Memory is a guard that keeps its fences in this process, for a resource that one process
+// owns. The zero value is ready. Memory is safe for concurrent use and must not be copied.
 //
-// It keeps one number per admitted name, about 200 bytes with the name, for as long as
-// the process runs: it cannot know when the last older hold has ended. Forget drops
-// names that come and go.
+// Memory keeps one number for each admitted name, about 200 bytes with the name, as long as the
+// process runs, because it cannot know when the last older hold has ended. Use Forget for names
+// that come and go.
 type Memory struct {
 	mu    sync.Mutex
 	names map[string]*memory // guarded by mu
 }
 
-// memory is one name. Only the owner of its turn reads and writes greatest.
+// memory is one name. Only the goroutine that has the turn reads and writes greatest.
 type memory struct {
-	turn     chan struct{} // has room for one: whose turn it is
+	turn     chan struct{} // of capacity 1: full while a goroutine has the turn
 	greatest int64         // 0 for none; guarded by turn
-	users    int           // who has the turn or waits for it; guarded by Memory.mu
+	users    int           // how many have the turn or wait for it; guarded by Memory.mu
 }
 
-// Admit returns nil if no greater fence was admitted for the name before; from then on
-// smaller ones are refused. It waits while a Do of the name runs.
+// Admit returns nil if no greater fence was admitted for the name before, and refuses smaller
+// fences from then on. Admit waits while a Do of the name runs.
 //
-// Its errors are a *StaleError, which matches ErrStale; a *berth.ConfigError for a name
-// that keyspace.CheckName refuses; and, if ctx ends first, an error that matches
-// ctx.Err() and context.Cause(ctx).
+// Otherwise Admit returns a *StaleError, which matches ErrStale; a *berth.ConfigError for a
+// name that keyspace.CheckName refuses; or, if ctx ends first, an error that matches ctx.Err()
+// and context.Cause(ctx).
 func (g *Memory) Admit(ctx context.Context, name string, fence int64) error {
 	return g.Do(ctx, name, fence, func() error { return nil })
 }
 
-// Do runs f if the fence is admitted, and returns f's error. While f runs, every other
-// call of the guard for that name waits. So an older hold never writes after a newer
-// one what only f changes. The fence stays admitted if f fails or panics. A call for
-// the same name inside of f waits for itself, until its ctx ends.
+// Do runs f if the fence is admitted, and returns f's error. While f runs, every other call of
+// the guard for that name waits. So if only f writes, an older hold never writes after a newer
+// one. The fence stays admitted if f fails or panics. A call for the same name inside f waits
+// until its ctx ends.
 //
-// Its other errors are those of Admit; then f has not run.
+// If f did not run, Do returns an error of Admit.
 func (g *Memory) Do(ctx context.Context, name string, fence int64, f func() error) error {
 	m, err := g.take(ctx, name, fence)
 	if err != nil {
@@ -57,11 +56,11 @@ func (g *Memory) Do(ctx context.Context, name string, fence int64, f func() erro
 	return f()
 }
 
-// Forget drops the name, unless a greater fence than the given one was admitted. After
-// it every fence is admitted, as before the first. Forget a name when its resource is
-// gone for good, or when no older hold can still write.
+// Forget drops the name, unless a greater fence than the given one was admitted. Afterwards
+// every fence is admitted again. Call Forget when the resource is gone for good, or when no
+// older hold can still write.
 //
-// Its errors are those of Admit.
+// Forget returns the errors of Admit.
 func (g *Memory) Forget(ctx context.Context, name string, fence int64) error {
 	m, err := g.take(ctx, name, fence)
 	if err != nil {
@@ -75,7 +74,7 @@ func (g *Memory) Forget(ctx context.Context, name string, fence int64) error {
 	return nil
 }
 
-// take waits for the turn of the name. The caller must give it back.
+// take waits for the turn of the name. The caller must end the turn with give.
 func (g *Memory) take(ctx context.Context, name string, fence int64) (*memory, error) {
 	if err := check(name, fence); err != nil {
 		return nil, err
@@ -110,8 +109,8 @@ func (g *Memory) give(name string, m *memory) {
 	g.leave(name, m)
 }
 
-// leave drops a name without an admitted fence when its last user has left. Without
-// users nobody has the turn, so greatest may be read.
+// leave drops a name without an admitted fence when its last user has left. Without users
+// nobody has the turn, so leave may read greatest.
 func (g *Memory) leave(name string, m *memory) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,7 +120,7 @@ func (g *Memory) leave(name string, m *memory) {
 	}
 }
 
-// check refuses what every guard refuses.
+// check refuses names and fences that every guard refuses.
 func check(name string, fence int64) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err

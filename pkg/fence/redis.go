@@ -22,38 +22,37 @@ const (
 	statusIncompatible = "incompatible"
 )
 
-// RedisConfig is what a Redis works with. The zero value is valid.
+// RedisConfig configures a Redis. The zero value is valid.
 type RedisConfig struct {
-	// Namespace is the first part of every key: UTF-8 text of up to 512 bytes
-	// that keyspace.CheckNamespace allows. Default "berth".
+	// Namespace is the first part of every key: a UTF-8 text of up to 512 bytes that
+	// keyspace.CheckNamespace allows. Default "berth".
 	Namespace string
-	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
+	// CallTimeout limits one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// Retry bounds how calls are repeated that the server did not answer or
-	// did not run. Default: see berth.Retry.
+	// Retry says how a call is repeated that the server did not answer or did not run. Defaults:
+	// see berth.Retry.
 	Retry berth.Retry
-	// KeepConnections leaves the connections of the rueidis client alone where they lead to a
+	// KeepConnections leaves the connections of the rueidis client alone if they lead to a
 	// replica; see node.Config. Default false.
 	KeepConnections bool
 }
 
-// Redis is a guard that remembers in Redis, for a resource that several processes write
-// and that checks no fences itself. It is safe for concurrent use.
+// Redis is a guard that keeps its fences in Redis, for a resource that several processes write
+// and that cannot check fences itself. Redis is safe for concurrent use.
 //
-// It keeps one hash of one field per name, <namespace>:fence:{<name>}:state. The hash
-// never expires, because a guard that has forgotten admits everything; Forget drops it.
-// All calls are exact for every positive int64, on Redis, Valkey and the embedded
-// server.
+// The guard keeps one hash with one field for each name, <namespace>:fence:{<name>}:state. The
+// hash never expires, because a guard without its fences admits everything; Forget drops the
+// hash. All calls are exact for every positive int64, on Redis, Valkey and the embedded server.
 //
-// It has no Do: a write after an Admit is a second step, and no call to Redis can make
-// the two one. The package's comment says what that leaves open.
+// Redis has no Do: a write after an Admit is a second step, and no call to Redis can join the
+// two. The package comment says which writes that lets through.
 type Redis struct {
 	space keyspace.Space
 	run   *scriptkit.Runner
 }
 
-// NewRedis returns a guard on a rueidis client. The rueidis client stays the caller's.
-// NewRedis does no I/O. Its errors are *berth.ConfigError.
+// NewRedis returns a guard on a rueidis client, which the caller closes. NewRedis does no I/O.
+// Its errors are *berth.ConfigError.
 func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	if redis == nil {
 		return nil, berth.Invalid("redis", "a client is needed")
@@ -72,31 +71,29 @@ func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	return &Redis{space: space, run: scriptkit.NewRunner(redis, options)}, nil
 }
 
-// Admit returns nil if no greater fence was admitted for the name before; from then on
-// smaller ones are refused, in any process. A call that was not answered may be
-// repeated; if it did run, nothing but older holds is refused.
+// Admit returns nil if no greater fence was admitted for the name before, and refuses smaller
+// fences from then on, in any process. A call without an answer may be repeated safely.
 //
-// Its errors are a *StaleError, which matches ErrStale; a *berth.ConfigError for a name
-// that keyspace.CheckName refuses; berth.ErrIncompatible for a key that does not hold
-// what this release keeps there; and those of scriptkit.Runner: the server's, the
-// network's, and ctx's. After any error, do not write.
+// Otherwise Admit returns a *StaleError, which matches ErrStale; a *berth.ConfigError for a
+// name that keyspace.CheckName refuses; berth.ErrIncompatible for a key with data that this
+// release did not write; or an error of scriptkit.Runner: the server's, the network's, or
+// ctx's. After any error, do not write.
 func (g *Redis) Admit(ctx context.Context, name string, fence int64) error {
 	return g.call(ctx, composed.FenceAdmit, statusAdmitted, name, fence)
 }
 
 // Forget drops the name's key, unless a greater fence than the given one was admitted.
-// After it every fence is admitted, as before the first. Forget a name when its
-// resource is gone for good, or when no older hold can still write.
+// Afterwards every fence is admitted again. Call Forget when the resource is gone for good, or
+// when no older hold can still write.
 //
-// Its errors are those of Admit.
+// Forget returns the errors of Admit.
 func (g *Redis) Forget(ctx context.Context, name string, fence int64) error {
 	return g.call(ctx, composed.FenceForget, statusForgotten, name, fence)
 }
 
-// Key returns the key of a name, for a script of your own that begins with [Lua] and
-// shares this guard. In Cluster the script's other keys must have the hash tag
-// {<name>}. The error is a *berth.ConfigError for a name that keyspace.CheckName
-// refuses.
+// Key returns the key of a name, for your own script that begins with [Lua] and shares this
+// guard. In Cluster the script's other keys must have the hash tag {<name>}. Key returns a
+// *berth.ConfigError for a name that keyspace.CheckName refuses.
 func (g *Redis) Key(name string) (string, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return "", err
@@ -104,7 +101,7 @@ func (g *Redis) Key(name string) (string, error) {
 	return g.space.State(keyspace.Fence, name), nil
 }
 
-// call runs a script of one key and one fence.
+// call runs a script that takes one key and one fence.
 func (g *Redis) call(ctx context.Context, s *scriptkit.Script, done, name string, fence int64) error {
 	if err := check(name, fence); err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"github.com/berth-go/berth/internal/text"
 )
 
-// maxBytes is how long a namespace or a name may be, in bytes.
+// maxBytes is the maximum length of a namespace or a name, in bytes.
 const maxBytes = 512
 
-// The characters that would break what is built from a text.
+// The characters that would break a key or a pattern built from a text.
 const (
 	// braces mark the hash tag. With one inside a name or a namespace, the
 	// keys of a name could lie in several slots.
@@ -21,24 +21,23 @@ const (
 	globs = `*?[]\^`
 )
 
-// CheckNamespace returns a *[berth.ConfigError] for the field "Namespace"
-// unless ns is valid UTF-8 of 1 to 512 bytes without braces, the glob
-// characters * ? [ ] \ ^, and what [CheckName] refuses beside braces.
+// CheckNamespace returns a *[berth.ConfigError] for the field "Namespace" unless ns is valid
+// UTF-8 of 1 to 512 bytes without the glob characters * ? [ ] \ ^ and the characters that
+// [CheckName] refuses.
 //
-// A colon is allowed, so that "shop:eu" can be a namespace. Two names still have no
-// equal keys. Neither a namespace nor a name contains a brace, so the first brace of a
-// key is the one before the name. No kind contains a colon, so the kind is the last
-// text between colons before that brace, and the namespace is all text before the kind.
-// A channel is read from its end in the same way: no node id contains a colon.
+// A colon is allowed, so that "shop:eu" can be a namespace. The keys of two names still always
+// differ. Neither a namespace nor a name contains a brace, so the first brace of a key is the
+// one before the name. No kind contains a colon, so the kind is the last text between colons
+// before that brace, and the namespace is all text before the kind. A channel is read from its
+// end in the same way: no node id contains a colon.
 func CheckNamespace(ns string) error {
 	return check("Namespace", ns, braces+globs)
 }
 
-// CheckName returns a *[berth.ConfigError] for the field "name" unless name is valid
-// UTF-8 of 1 to 512 bytes without braces, control characters, line and paragraph
-// separators, direction marks, and characters that cannot be seen, such as U+200B: a
-// reader can tell names apart. Names are compared byte by byte: nothing is trimmed,
-// folded or normalized.
+// CheckName returns a *[berth.ConfigError] for the field "name" unless name is valid UTF-8 of 1
+// to 512 bytes without braces, control characters, line and paragraph separators, direction
+// marks, and invisible characters such as U+200B. So a reader can tell names apart. Names are
+// compared byte by byte: nothing is trimmed, folded or normalized.
 func CheckName(name string) error {
 	return check("name", name, braces)
 }

@@ -8,10 +8,10 @@
 //
 //	<namespace>:wake:<node>
 //
-// The braces are the hash tag of Redis Cluster, which hashes only the text between
-// them. So all keys of a name lie in one slot, and one script may use them all.
-// Semaphore, lock, pool, guard and runs of one name share a slot, too, but no key. These are
-// all keys and channels, with the type of each key:
+// The braces are the hash tag of Redis Cluster, which hashes only the text between them. So all
+// keys of a name lie in one slot, and one script may use them all. A semaphore, a lock, a pool,
+// a guard and the runs of one name share a slot too, but no key. These are all keys and
+// channels, with the type of each key:
 //
 //	<namespace>:sem:{<name>}:state      string or hash  a semaphore: its thin form, or its values and a record of each claim
 //	<namespace>:sem:{<name>}:line       sorted set      of a fat semaphore: its deadlines and places
@@ -30,6 +30,6 @@
 //	<namespace>:waits:{<0..15>}:names   sorted set      which names somebody waits for, or has just waited for
 //	<namespace>:wake:<node>             channel         messages for a node
 //
-// No string of a user reaches a key unchecked: [New] checks the namespace, and callers
-// of [Space.Key] check the name with [CheckName] before.
+// Every user's string is checked before it becomes part of a key: [New] checks the namespace,
+// and callers of [Space.Key] must check the name with [CheckName].
 package keyspace

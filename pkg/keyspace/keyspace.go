@@ -6,10 +6,10 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// DefaultNamespace is the namespace of a node whose Config names none.
+// DefaultNamespace is the namespace of a node whose Config sets none.
 const DefaultNamespace = "berth"
 
-// Kind is the second part of a key: what the key belongs to.
+// Kind is the kind of thing that a key belongs to: the second part of the key.
 type Kind = berth.Kind
 
 // The kinds of keys. None contains a colon, see [CheckNamespace].
@@ -20,48 +20,46 @@ const (
 	Lock Kind = "lock"
 	// Pool is for pools of resources.
 	Pool Kind = "pool"
-	// Swarm is for the nodes that watch each other.
+	// Swarm is for swarms: nodes that watch each other.
 	Swarm Kind = "swarm"
-	// Notice is for what operators say to all clients.
+	// Notice is for operators' messages to all clients.
 	Notice Kind = "notice"
-	// Fence is for guards that remember the greatest fence of a name.
+	// Fence is for guards, which store the greatest fence of a name.
 	Fence Kind = "fence"
-	// Once is for what has become of the runs of a name that runs once in each period.
+	// Once is for the records of runs of package once.
 	Once Kind = "once"
-	// Waits is for the registry of names that somebody waits for, whatever their kind.
+	// Waits is for the registry of names, of any kind, that claims wait for.
 	Waits Kind = "waits"
 )
 
 // The parts of a name's keys, the last part of a key.
 const (
-	// StatePart is what is known about a name and its holds. It exists while anything is
-	// held or waits, and for some time (Linger) afterwards, so that a listing of the state
-	// keys finds every name in use. A guard's never expires. What is known of runs stays until
-	// the end of the period after the next.
+	// StatePart is the state of a name and its holds. The key exists while claims hold or wait,
+	// and for some time (Linger) afterwards, so that a listing of the state keys finds every name
+	// in use. A guard's state never expires. The state of runs stays until the end of the period
+	// after the next.
 	StatePart = "state"
-	// LinePart is all deadlines and places of a name: its holds, its waiting claims, and
-	// the ends of a pool's rests, resources and bindings. It exists while there are any.
+	// LinePart has all deadlines and places of a name: those of its holds and waiting claims, and
+	// of a pool's rests, resources and bindings. The key exists while there are any.
 	LinePart = "line"
-	// ItemsPart is what is known of the resources of a pool. It exists as long as
-	// the pool's state.
+	// ItemsPart has the data of a pool's resources. The key exists as long as the pool's state.
 	ItemsPart = "items"
-	// FreePart is a pool's free resources, in the order in which they came back. It
-	// exists as long as the pool's state.
+	// FreePart has a pool's free resources, in the order in which they came back. The key exists
+	// as long as the pool's state.
 	FreePart = "free"
-	// BindingsPart is which name is bound to which of a pool's resources. It exists as
-	// long as the pool's state.
+	// BindingsPart maps each bound name to a resource of the pool. The key exists as long as the
+	// pool's state.
 	BindingsPart = "bindings"
-	// ProbesPart is when each node of a swarm has probed last, and which of
-	// them are condemned. It exists while there are any.
+	// ProbesPart says when each node of a swarm is dead, and which nodes are condemned. The key
+	// exists while there are any.
 	ProbesPart = "probes"
-	// NamesPart is a part of the registry of names that somebody waits for, each with the
-	// moment until which that is believed. It exists until the last of these moments.
+	// NamesPart is one part of the registry of names that claims wait for. Each name has the time
+	// until which its entry is valid, and the key exists until the last of these times.
 	NamesPart = "names"
 )
 
-// Space builds the keys and channels of one namespace. Make one with [New];
-// the zero value has no namespace and is of no use. It may be copied and used
-// by many goroutines at once.
+// Space builds the keys and channels of one namespace. Make a Space with [New]; the zero value
+// has no namespace and cannot be used. A Space may be copied, and is safe for concurrent use.
 type Space struct {
 	ns string
 }
@@ -84,43 +82,42 @@ func (s Space) Key(kind Kind, name, part string) string {
 	return s.ns + ":" + string(kind) + ":{" + name + "}:" + part
 }
 
-// State returns the key of a name's state, see [StatePart].
+// State returns the key of a name's state; see [StatePart].
 func (s Space) State(kind Kind, name string) string {
 	return s.Key(kind, name, StatePart)
 }
 
-// Line returns the key of a name's deadlines and places, see [LinePart].
+// Line returns the key of a name's deadlines and places; see [LinePart].
 func (s Space) Line(kind Kind, name string) string {
 	return s.Key(kind, name, LinePart)
 }
 
-// Notice returns the key of what operators say to all clients.
+// Notice returns the key of operators' messages to all clients.
 func (s Space) Notice() string {
 	return s.Key(Notice, "all", StatePart)
 }
 
-// Probes returns the key of a swarm's probes, see [ProbesPart].
+// Probes returns the key of a swarm's probes; see [ProbesPart].
 func (s Space) Probes(name string) string {
 	return s.Key(Swarm, name, ProbesPart)
 }
 
-// Wake returns the channel on which a node hears of grants and losses:
-// <namespace>:wake:<node>. The node id must not contain a colon. Wake("") is the prefix
-// that a script puts before a stored node id.
+// Wake returns the channel on which a node receives news of grants and losses:
+// <namespace>:wake:<node>. The node id must not contain a colon. Wake("") is the prefix that a
+// script puts before a stored node id.
 func (s Space) Wake(node string) string {
 	return s.ns + ":wake:" + node
 }
 
-// Match returns the pattern with which SCAN finds the state keys of a kind,
-// so every name of that kind once: <namespace>:<kind>:{*}:state. It may find
-// keys that Berth never wrote; [Space.NameOf] sorts them out.
+// Match returns the pattern with which SCAN finds every name of a kind once, by its state key:
+// <namespace>:<kind>:{*}:state. The pattern may also match keys that Berth never wrote;
+// [Space.NameOf] rejects them.
 func (s Space) Match(kind Kind) string {
 	return s.State(kind, "*")
 }
 
-// NameOf returns the name whose [Space.State] is key. ok is false for every
-// other key: of another namespace, kind or part, or with a name that
-// [CheckName] refuses.
+// NameOf returns the name whose [Space.State] is key. ok is false for every other key: one of
+// another namespace, kind or part, and one with a name that [CheckName] refuses.
 func (s Space) NameOf(kind Kind, key string) (name string, ok bool) {
 	// The name's own key, cut where the name would stand.
 	before, after, _ := strings.Cut(s.State(kind, "*"), "*")

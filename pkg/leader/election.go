@@ -20,10 +20,10 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Election is a name that one process of many leads. It is safe for concurrent use.
+// Election is a name that one of many processes leads. An Election is safe for concurrent use.
 type Election struct {
 	name  string
-	bad   error // what each call returns; nil for a usable one
+	bad   error // the error of each call; nil for a usable Election
 	keep  bool  // Config.KeepWhenWanted
 	attrs map[string]any
 	p     *line.Process
@@ -35,16 +35,15 @@ type Election struct {
 	life  context.Context // ends with Close
 	end   context.CancelCauseFunc
 	mu    sync.Mutex
-	left  error          // guarded by mu: of locks that could not be given back
+	left  error          // guarded by mu: errors of locks that could not be given back
 	terms sync.WaitGroup // locks that Close gives back; Add only under mu while life lasts
 }
 
-// defaultLease is that of locks.
+// defaultLease is the default lease of locks.
 const defaultLease = 5 * time.Second
 
-// New returns the election of a name on a node. It does no I/O and always returns an Election: what is wrong
-// with the arguments each call returns, as a *berth.ConfigError, and, but for a bad name, Check of the node too. A term is never reported as forgotten: it may
-// take its time.
+// New returns the election of a name on a node. New does no I/O and always returns an Election. If an argument is bad, each
+// call of the Election returns a *berth.ConfigError. Check of the node returns it too, unless the bad argument is the name.
 func New(n *node.Node, name string, cfg Config) *Election {
 	e := &Election{name: name, keep: cfg.KeepWhenWanted, attrs: maps.Clone(cfg.Attrs)}
 	e.life, e.end = context.WithCancelCause(context.Background())
@@ -63,11 +62,12 @@ func New(n *node.Node, name string, cfg Config) *Election {
 	return e
 }
 
-// Name is the name that is led.
+// Name returns the name of the election.
 func (e *Election) Name() string { return e.name }
 
-// Fence returns the fence of the term that ctx was made under: the context of f, or one made from it. Fences
-// rise with every term. Fence returns 0 for any other context; every check of fences refuses 0.
+// Fence returns the fence of the term that ctx belongs to: ctx must be the context of f or derived from it.
+// Every term has a greater fence than all terms before it. Fence returns 0 for any other context; every
+// check of fences refuses 0.
 func (e *Election) Fence(ctx context.Context) int64 {
 	if e.bad != nil {
 		return 0
@@ -75,9 +75,9 @@ func (e *Election) Fence(ctx context.Context) int64 {
 	return e.locks.Fence(ctx, e.name)
 }
 
-// Wanted is closed when somebody has asked for leadership back in the term that ctx was made under, as Fence
-// has it: an operator, a drain, or a candidate with WantAfter. It returns nil, which is never closed, for any
-// other context.
+// Wanted returns a channel that is closed when somebody asks for leadership in the term that ctx belongs to:
+// an operator, a drain, or a candidate with WantAfter. ctx must be as for Fence. Wanted returns nil, which is
+// never closed, for any other context.
 func (e *Election) Wanted(ctx context.Context) <-chan struct{} {
 	if e.bad != nil {
 		return nil
@@ -85,10 +85,12 @@ func (e *Election) Wanted(ctx context.Context) <-chan struct{} {
 	return e.locks.Wanted(ctx, e.name)
 }
 
-// Close ends the wait of each Run with berth.ErrClosed, ends the context of each f, and hands on what this process
-// leads, without waiting for f. Each Run then waits for its f, and returns. If nobody is to lead before f
-// has returned, end the context of Run, and wait for Run, before Close. Close returns when what was led is handed on, or ctx's
-// error, or that of a lock that could not be given back, which ends with its lease. It may be called more than once. Close of the node does the same.
+// Close ends the wait of each Run with berth.ErrClosed, ends the context of each f, and hands leadership on without waiting
+// for f. Each Run then waits for its f, and returns. If no other process may lead before f has returned, end the context of
+// Run, and wait for Run, before calling Close.
+//
+// Close returns when leadership has been handed on. Close returns ctx's error, or the error of a lock that could not be
+// given back, which ends with its lease. Close may be called more than once. Close of the node does the same.
 func (e *Election) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.end(berth.ErrClosed)
@@ -108,9 +110,10 @@ func (e *Election) Close(ctx context.Context) error {
 
 func (e *Election) isClosed() bool { return e.life.Err() != nil || e.p.Closed() }
 
-// Current reads who leads: its node, label, owner, fence, Meta, since when (Granted) and for how much longer if nothing
-// renews it (Left). Current returns nil without an error if nobody leads. It returns nothing that it has not just read: its
-// errors are those of inspect.Reader, of them berth.ErrUnavailable if the server has not answered for Config.Retry.
+// Current reads the leader: its node, label, owner, fence and Meta, since when it leads (Granted), and how much longer if
+// nothing renews the lease (Left). Current returns nil without an error if nobody leads. Current always asks the server.
+// Its errors are those of inspect.Reader, including berth.ErrUnavailable if the server has not answered within
+// Config.Retry.
 func (e *Election) Current(ctx context.Context) (*berth.Holder, error) {
 	if e.bad != nil {
 		return nil, e.bad
@@ -124,16 +127,17 @@ func (e *Election) Current(ctx context.Context) (*berth.Holder, error) {
 	return now, nil
 }
 
-// Watch tells who leads, and from then on each change, until ctx ends: nil without an error means that nobody
-// leads. Watch reads once in each third of Config.Lease, on the caller's goroutine, and not while the loop's body
-// runs. So a change is told that much later, and of several only the newest. A new term of the same process is a
-// change.
+// Watch yields the present leader, and then each change, until ctx ends. A nil Holder without an error means that
+// nobody leads. Watch reads once in each third of Config.Lease, on the caller's goroutine, and not while the
+// loop's body runs. So a change is yielded up to that much later, and of several changes only the newest. A new
+// term of the same process is a change.
 //
-// When the server refuses, or does not answer, the loop gets nil and that error, once. An outage is told at most
-// Config.Lease after the last answer, or after the body has returned that got it: the lease of who was told of may
-// be over then, and is at the latest when the Left that was told has passed. Nothing is known from then on, until
-// the loop gets an answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig or
-// berth.ErrClosed is the last.
+// If the server refuses or does not answer, Watch yields nil and the error, once. Watch yields the error of an
+// outage at most Config.Lease after the last answer, or after the loop's body for that answer has returned. The
+// lease of the last yielded leader may be over then; it is over at the latest when the yielded Left has passed.
+// From then on the leader is unknown, until Watch yields the leader again, changed or not.
+//
+// After an error that matches berth.ErrInvalidConfig or berth.ErrClosed, Watch ends.
 func (e *Election) Watch(ctx context.Context) iter.Seq2[*berth.Holder, error] {
 	return func(yield func(*berth.Holder, error) bool) {
 		var told seen
@@ -157,14 +161,14 @@ func (e *Election) Watch(ctx context.Context) iter.Seq2[*berth.Holder, error] {
 	}
 }
 
-// seen is what a Watch has told last.
+// seen is the last answer that a Watch has yielded.
 type seen struct {
 	any, failed bool
 	node        string
 	fence       int64
 }
 
-// news says whether that is to be told, and takes it as told.
+// news reports whether an answer differs from the last one, and stores it.
 func (s *seen) news(now *berth.Holder, err error) bool {
 	next := seen{any: true, failed: err != nil}
 	if now != nil {
@@ -175,7 +179,7 @@ func (s *seen) news(now *berth.Holder, err error) bool {
 	return next != before
 }
 
-// wait waits for so long, and reports false if ctx has ended or Close, of the election or the node, has begun.
+// wait waits for d, and reports false if ctx has ended or Close, of the election or the node, has begun.
 func (e *Election) wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

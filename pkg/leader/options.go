@@ -10,45 +10,47 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// ErrWanted is why the context of f ended where somebody has asked for leadership back: an operator, a
-// drain, or a candidate with WantAfter. The process leads until f returns.
+// ErrWanted is the cause of the end of f's context if somebody has asked for leadership: an operator,
+// a drain, or a candidate with WantAfter. The process leads until f returns.
 var ErrWanted = errors.New("berth: leadership is wanted back")
 
-// Config says how a process stands for election. The zero value is valid.
+// Config configures an Election. The zero value is valid.
 type Config struct {
-	// Lease is the lease of who leads: within it the next one leads after a death. Whole milliseconds, at least 20 ms. Default that of
-	// locks, 5 s.
+	// Lease is the leader's lease: after the leader's death the next process leads within this time. Whole milliseconds, at
+	// least 20 ms. Default 5 s, as for locks.
 	Lease time.Duration
-	// MaxHold bounds a term: whole milliseconds, at least 20 ms, or berth.Forever. Default no bound.
+	// MaxHold limits a term: whole milliseconds, at least 20 ms, or berth.Forever. Default no limit.
 	MaxHold time.Duration
-	// Priority moves the candidate ahead of lower ones in line: -128 to 127. Default 0.
+	// Priority puts the candidate ahead of all lower priorities in line: -128 to 127. Default 0.
 	Priority int
-	// WantAfter is how long the candidate, once it stands first, waits until it asks for leadership back, and asks
-	// again after each further such time: at least 20 ms, or berth.Forever for never. Default never.
+	// WantAfter makes a candidate that has waited at the head of the line for this long ask the leader for
+	// leadership, and again after each further WantAfter: at least 20 ms, or berth.Forever for never. Default
+	// never.
 	WantAfter time.Duration
-	// Meta is stored with the candidate and shown by Current and in listings: up to 16 KiB with a pair of Berth's own, whose key is
-	// berth. Default none.
+	// Meta is stored with the candidate and shown by Current and in listings: up to 16 KiB, including one pair of Berth's own
+	// with the key berth. Default none.
 	Meta map[string]string
-	// Attrs goes to the Logger and the Observer with every event of the candidate, and not to the server. Default none.
+	// Attrs is passed to the Logger and the Observer with every event of the candidate, but not sent to the server.
+	// Default none.
 	Attrs map[string]any
-	// KeepWhenWanted leaves f its context when leadership is wanted back. f hears of that by Election.Wanted,
-	// finishes its work and returns nil. Default false: the context ends with ErrWanted.
+	// KeepWhenWanted lets the context of f go on when leadership is wanted back. f must then watch
+	// Election.Wanted, finish its work and return nil. Default false: the context ends with ErrWanted.
 	KeepWhenWanted bool
 }
 
-// lock are the options of the candidate's claim.
+// lock returns the options of the candidate's claim.
 func (c *Config) lock() qlock.LockOptions {
 	return qlock.LockOptions{MaxHold: c.MaxHold, Priority: c.Priority, WantAfter: c.WantAfter, Meta: c.meta(), Attrs: c.Attrs}
 }
 
-// meta is that of the candidate's claim: listings tell by it that it is one.
+// meta returns the Meta of the candidate's claim, by which listings recognize candidates.
 func (c *Config) meta() map[string]string {
 	meta := map[string]string{settings.MetaKey: settings.MetaLeader}
 	maps.Copy(meta, c.Meta)
 	return meta
 }
 
-// validate returns a *berth.ConfigError for the first value that cannot be.
+// validate returns a *berth.ConfigError for the first bad value.
 func (c *Config) validate() error {
 	if c.Lease == berth.Forever {
 		return berth.Invalid("Lease", "it must end: a process that died would lead for good")

@@ -13,18 +13,18 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// out is for how long a candidate that was refused stays out of the line.
+// out is how long a refused candidate stays out of the line.
 const out = time.Second
 
-// Run stands for election, runs f while this process leads, and stands again after a loss, until f returns while
-// its context lives, or ctx ends; see the package's Model. The context of f ends with ctx or with the hold, before
-// anybody else can lead, and carries the owner of the hold. f never runs twice at the same time, and never begins under
-// a context that has ended. It runs on the goroutine of Run.
+// Run stands for election, runs f while this process leads, and stands again after a loss, until f returns while its
+// context lives, or until ctx ends; see the Model in the package comment. The context of f ends with ctx or with the
+// hold, before any other process can lead, and carries the owner of the hold. Function f runs on the goroutine of
+// Run, never twice at the same time, and never begins under a context that has ended.
 //
-// Run returns f's error, or nil if f returned nil. If f does not run, Run returns an error that matches ctx.Err() and
-// context.Cause(ctx) when ctx has ended; berth.ErrInvalidConfig for a nil f, and an election that cannot be used;
-// berth.ErrClosed when the election or the node is closed; and berth.ErrDeadlock if the owner of ctx (berth.WithOwner) leads the
-// name already. No other error ends Run: the observer and the logger are told of it.
+// Run returns f's error, or nil if f returned nil. If ctx ends while f does not run, Run returns an error that matches
+// ctx.Err() and context.Cause(ctx). Run returns berth.ErrInvalidConfig for a nil f or an election with bad arguments,
+// berth.ErrClosed if the election or the node is closed, and berth.ErrDeadlock if the owner of ctx (berth.WithOwner)
+// already leads the name. No other error ends Run: Run reports it to the observer and the logger.
 func (e *Election) Run(ctx context.Context, f func(context.Context) error) error {
 	if err := cmp.Or(e.bad, settings.Function(f != nil)); err != nil {
 		return err
@@ -58,20 +58,20 @@ func (e *Election) stand(ctx context.Context) (*qlock.Lock, error) {
 	return lock, err
 }
 
-// ends says whether standing again would be refused for the same reason.
+// ends reports whether standing again would be refused for the same reason.
 func ends(err error) bool {
 	return errors.Is(err, berth.ErrClosed) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, berth.ErrDeadlock)
 }
 
-// stayOut waits until a candidate that was refused may stand again. When ctx has ended, or the election or the node is
-// closed, that is at once: stand says so.
+// stayOut waits until a refused candidate may stand again. stayOut returns at once if ctx has ended, or if the
+// election or the node is closed; stand then returns the error.
 func (e *Election) stayOut(ctx context.Context) {
 	for again := true; again; {
 		again = e.wait(ctx, out) && e.p.Notice.Drains()
 	}
 }
 
-// lead runs f for one term, and resigns. over says that Run ends with f's error.
+// lead runs f for one term, and resigns. over reports that Run ends with f's error.
 func (e *Election) lead(ctx context.Context, lock *qlock.Lock, f func(context.Context) error) (over bool, err error) {
 	if !e.begin() {
 		_ = lock.Release(ctx)
@@ -91,7 +91,7 @@ func (e *Election) lead(ctx context.Context, lock *qlock.Lock, f func(context.Co
 		ask(nil)
 		close(done)
 		<-heard
-		_ = lock.Release(ctx) // the observer is told where it fails: the hold ends with its lease then
+		_ = lock.Release(ctx) // the observer learns of a failure: the hold ends with its lease then
 		told(why)
 	}()
 	if term.Err() != nil {
@@ -113,8 +113,8 @@ func (e *Election) begin() bool {
 	return true
 }
 
-// listen hears during a term whether the lock is wanted back, and whether the election or the node is closed: then it hands the
-// lock on.
+// listen watches, during a term, whether the lock is wanted back, and whether the election or the node is closed. In the
+// latter case listen hands the lock on.
 func (e *Election) listen(lock *qlock.Lock, done <-chan struct{}, ask context.CancelCauseFunc) {
 	defer e.terms.Done()
 	for wanted := lock.Wanted(); ; {
@@ -139,7 +139,8 @@ func (e *Election) listen(lock *qlock.Lock, done <-chan struct{}, ask context.Ca
 	}
 }
 
-// tells tells that a term begins, and returns what tells that it is over, and why.
+// tells sends the event of a term's beginning, and returns the function that sends the event of
+// its end.
 func (e *Election) tells(ctx context.Context, lock *qlock.Lock) (over func(why error)) {
 	ev := observe.Event{
 		Kind: observe.TermBegan, Context: ctx, Name: lock.Name(), Node: lock.Node(), Claim: lock.ID(), Owner: berth.Owner(ctx),

@@ -1,5 +1,5 @@
-// Package node is what a process is to the other processes of a namespace: one id and one label, under which it waits, holds,
-// is listed, drains and ends, whatever it locks, limits or leases.
+// Package node connects a process to a namespace: under one id and one label the process waits, holds, is listed, drains and
+// ends, for all kinds of names.
 //
 //	n, err := node.New(redis, node.Config{Label: "importer/1", Logger: slog.Default()}) // no I/O
 //	defer n.Close(ctx)
@@ -10,30 +10,34 @@
 //	scheduler := leader.New(n, "scheduler", leader.Config{})
 //	_, err = n.Check(ctx) // the server, and the options above
 //
-// One Node carries all that a process holds: one heartbeat, one subscription, one reader of what operators say. A program that
-// has locks alone has nothing of pools in its binary. Make one node for a process; it may make as many locks, semaphores, pools, jobs
-// and elections on it as it likes, at any time.
+// Make one node for a process. The process may make any number of locks, semaphores, pools, jobs and elections on the node, at
+// any time. All of them share one heartbeat, one subscription and one reader of operators' notices. A program that uses only
+// locks links no code of pools.
 //
 // # Bad options
 //
-// What is made on a node is always made, without I/O. What is wrong with its options each of its calls returns: a *berth.ConfigError,
-// which matches berth.ErrInvalidConfig and names the field. [Node.Check] returns the first of them too, so that a program
-// that checks at its start hears of it there; but a bad name, which may be somebody else's, only its own calls refuse.
-// A nil node is such an error.
+// The New functions of the other packages do no I/O and return no error. If their options are bad, each call of the returned
+// object returns a *berth.ConfigError, which matches berth.ErrInvalidConfig and names the field. A nil node is such an error too.
+// [Node.Check] returns the first of these errors, so call Check when the program starts. Check does not report bad names, since a
+// name may come from a user; only the calls of an object with a bad name refuse.
 //
-// # The end
+// # Closing
 //
-// [Node.Close] ends first what runs in jobs, elections and pools: it waits for the runs of
-// jobs, hands on what is led, and asks no Source any more. Then it ends all waits, and gives back all that is held and not detached, of all kinds. Then it
-// closes the values that pools have opened. A Pool, a Job and an Election may be closed earlier by themselves.
+// [Node.Close] works in this order:
 //
-// To finish what runs when a program is told to end: wait with a ctx that ends then, work under the handle's Context,
-// which does not, release, and close the node last.
+//   - It ends jobs, elections and pools: it waits for the runs of jobs, hands on leadership, and stops calling any Source.
+//   - It ends all waits, and gives back all holds of all kinds, except detached ones.
+//   - It closes the values that pools have opened.
 //
-// # What all share
+// A Pool, a Job and an Election can also be closed separately, before the node.
 //
-// A drain is of the process: [Operator.Drain] by id or label reaches all that it holds, of all kinds, also what is made later. A pause
-// of all names hangs on one Redis key for all kinds. In a swarm, which guards holds that have no end, a node that the others may
-// have found dead loses all that it holds, of all kinds, and the process goes on under another id; see [SwarmConfig]. What must not
-// end so needs a node of its own.
+// To let the current work finish when the program is told to end: wait with a ctx that ends at that moment, work under the
+// handle's Context, which goes on, release, and close the node last.
+//
+// # Shared by all kinds
+//
+// A drain concerns the process: [Operator.Drain], by id or label, reaches all holds of all kinds, including later ones. A pause of
+// all names depends on one Redis key for all kinds. A swarm guards holds without end: if the other nodes may have found a node
+// dead, the node loses all its holds, of all kinds, and the process goes on under another id; see [SwarmConfig]. Make a separate
+// node for holds that must not end in this way.
 package node

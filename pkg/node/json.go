@@ -2,8 +2,8 @@ package node
 
 import "github.com/berth-go/berth/internal/wire"
 
-// In JSON a time.Duration is a number of whole milliseconds, berth.Forever null. A moment is a text of RFC 3339, the zero time null. A
-// text that is not UTF-8 has its bytes in base64 beside it.
+// In JSON a time.Duration is a number of whole milliseconds, and berth.Forever is null. A time.Time is a text of RFC 3339,
+// and the zero time is null. A text that is not UTF-8 has its bytes in base64 beside it.
 
 func (s SwarmNode) MarshalJSON() ([]byte, error)     { return wire.Marshal(s) }
 func (s *SwarmNode) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, s) }

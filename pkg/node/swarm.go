@@ -16,20 +16,20 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// SwarmConfig is how a node takes part in a swarm. The nodes of a swarm watch each
-// other, so that holds that do not renew end when their node has died.
+// SwarmConfig configures a node's part in a swarm. The nodes of a swarm watch each other, so
+// that holds that do not renew end when their node has died.
 type SwarmConfig struct {
-	// Auto starts the swarm with the node, in the background. Default false.
+	// Auto starts the swarm together with the node, in the background. Default false.
 	Auto bool
-	// ProbeEvery is how often this node says that it lives: at least 1 ms.
-	// Default 2 s.
+	// ProbeEvery is the time between two probes, by which this node reports that it lives: at
+	// least 1 ms. Default 2 s.
 	ProbeEvery time.Duration
-	// ZombieAfter is how old this node's last probe must be for the node to count as dead:
-	// whole milliseconds, at least twice ProbeEvery, at most 24 h. Each probe carries it,
-	// so other nodes may have another. Default 15 s.
+	// ZombieAfter is the age of this node's last probe at which the node counts as dead: whole
+	// milliseconds, at least twice ProbeEvery, at most 24 h. Each probe carries the node's
+	// ZombieAfter, so nodes may have different values. Default 15 s.
 	ZombieAfter time.Duration
-	// FlushEvery is how often this node removes what dead nodes hold; below 0
-	// never. Default 10 s.
+	// FlushEvery is the time between two flushes, by which this node ends the holds of dead nodes;
+	// below 0 never. Default 10 s.
 	FlushEvery time.Duration
 }
 
@@ -51,80 +51,80 @@ func (c SwarmConfig) validate() error {
 
 // SwarmStatus is this node's part in the swarm.
 type SwarmStatus struct {
-	// Running says whether the swarm is started, and not being stopped.
+	// Running reports whether the swarm is started and not being stopped.
 	Running bool
-	// Node is the id under which it runs.
+	// Node is the id under which the swarm runs.
 	Node string
-	// ProbedAt is the start of the last probe that was confirmed, by the clock of
-	// this process; zero for none.
+	// ProbedAt is the start of the last confirmed probe, by the clock of this process; zero for
+	// none.
 	ProbedAt time.Time
-	// FlushedAt is when the last flush ended, by that clock; zero for none.
+	// FlushedAt is when the last flush ended, by the clock of this process; zero for none.
 	FlushedAt time.Time
-	// Err is the error of the last probe, or else of the last flush, or nil.
+	// Err is the error of the last probe, else the error of the last flush, else nil.
 	Err error
 }
 
 // SwarmNode is a node of the swarm.
 type SwarmNode struct {
-	// Node is its id.
+	// Node is the node's id.
 	Node string `json:"node"`
-	// Label is its Config.Label.
+	// Label is the node's Config.Label.
 	Label string `json:"label"`
-	// ProbedAt is when its last probe came, or a flush missed it, by the server's
-	// clock, to the ms.
+	// ProbedAt is when the node's last probe arrived, or when a flush found the probe missing, by
+	// the server's clock, in milliseconds.
 	ProbedAt time.Time `json:"probedAt"`
-	// ZombieAfter is its SwarmConfig.ZombieAfter.
+	// ZombieAfter is the node's SwarmConfig.ZombieAfter.
 	ZombieAfter time.Duration `json:"zombieAfterMs"`
-	// Zombie says whether ZombieAfter has passed since ProbedAt.
+	// Zombie reports whether ZombieAfter has passed since ProbedAt.
 	Zombie bool `json:"zombie"`
-	// Condemned says whether a flush removes what the node holds. A condemned node never
-	// probes again.
+	// Condemned reports whether a flush ends the node's holds. A condemned node never probes again.
 	Condemned bool `json:"condemned"`
 }
 
-// Zombies is what dead nodes have left behind.
+// Zombies lists dead nodes and their claims.
 type Zombies struct {
-	// Nodes are the ids of the dead nodes, sorted: those not yet condemned, and condemned
-	// ones that still hold or wait.
+	// Nodes are the ids of the dead nodes, sorted: those not yet condemned, and condemned nodes
+	// with holds or waits left.
 	Nodes []string `json:"nodes"`
-	// Owners are the owners that hold or wait on these nodes, sorted. The owner of a claim
-	// without one is the claim's id.
+	// Owners are the owners with holds or waits on these nodes, sorted. For a claim without an
+	// owner, Owners has the claim's id.
 	Owners []string `json:"owners"`
-	// Names are the names that they hold, each once, sorted by kind and name.
+	// Names are the names that the dead nodes hold, each once, sorted by kind and name.
 	Names []berth.Ref `json:"names"`
-	// Waiters are their waiting claims.
+	// Waiters are the waiting claims of the dead nodes.
 	Waiters []berth.Waiter `json:"waiters"`
 }
 
-// Flushed is what a flush did.
+// Flushed is the result of a flush.
 type Flushed struct {
-	// Nodes is how many nodes it condemned.
+	// Nodes is how many nodes the flush condemned.
 	Nodes int `json:"nodes"`
-	// Holds is how many holds it ended.
+	// Holds is how many holds the flush ended.
 	Holds int `json:"holds"`
-	// Waiters is how many waiting claims it removed.
+	// Waiters is how many waiting claims the flush removed.
 	Waiters int `json:"waiters"`
 }
 
-// Swarm is a node's part in the swarm of its namespace. While it runs, all handles of the node, of locks, permits and
-// allocations, end with berth.ErrLost if no probe was confirmed for ZombieAfter, less 2 ms
-// and 1 %. The process then goes on under a new node id; others may get what the former
-// one held. What is held for a fixed time ends so, too: make another node for what must not. A flush removes names of all
-// kinds. It never touches detached holds, nor holds of a node that has never
-// started a swarm. If the server has lost the list of nodes, holds without end are
-// still found: the record of such a hold says that its node is in the swarm. A Swarm is
-// safe for concurrent use.
+// Swarm is a node's part in the swarm of its namespace. A Swarm is safe for concurrent use.
+//
+// While the swarm runs, all handles of the node, of all kinds and including holds with a fixed lease, end with
+// berth.ErrLost if no probe was confirmed for ZombieAfter minus 2 ms and 1 %. The process then goes on under a new node
+// id, and others may get its former holds. Make a separate node for holds that must not end in this way.
+//
+// A flush covers names of all kinds. A flush never touches detached holds, or holds of a node that has never started a
+// swarm. If the server has lost the list of nodes, a flush still finds holds without end, since the record of such a hold
+// says that its node is in the swarm.
 type Swarm struct {
 	n   *Node
 	s   *swarm.Swarm
 	cfg SwarmConfig
 
-	closing chan struct{} // closed when the node closes, to end what starts
+	closing chan struct{} // closed when the node closes, to end starts under way
 	closed  sync.Once
-	work    sync.WaitGroup // what starts; added to while the process is open
+	work    sync.WaitGroup // starts under way; Add only while the process is open
 }
 
-// newSwarm makes the part of a node whose configuration is valid.
+// newSwarm returns the swarm part of a node whose configuration is valid.
 func newSwarm(n *Node, cfg SwarmConfig, of *line.Config) (*Swarm, error) {
 	s := &Swarm{n: n, cfg: cfg, closing: make(chan struct{})}
 	var err error
@@ -137,14 +137,14 @@ func newSwarm(n *Node, cfg SwarmConfig, of *line.Config) (*Swarm, error) {
 	return s, err
 }
 
-// Swarm returns the node's part in the swarm, always the same one. It does not run
-// until it is started.
+// Swarm returns the node's part in the swarm, always the same one. The swarm does not run until
+// it is started.
 func (n *Node) Swarm() *Swarm { return n.swarm }
 
-// Start probes once, and goes on in the background. It does nothing if the swarm runs.
-// Beside a Stop it starts after the Stop has ended. It returns the error of the first
-// probe, or ctx's; or berth.ErrClosed if the node is closed before Start returns:
-// then the swarm does not run.
+// Start probes once, and then runs the swarm in the background. Start does nothing if the swarm
+// runs. During a Stop, Start waits for the end of the Stop. Start returns the error of the
+// first probe or ctx's error. If the node is closed before Start returns, Start returns
+// berth.ErrClosed and the swarm does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
 		return berth.ErrClosed
@@ -154,15 +154,15 @@ func (s *Swarm) Start(ctx context.Context) error {
 	defer cancel()
 	err := s.s.Start(ctx)
 	if s.n.p.Closed() {
-		return berth.ErrClosed // and stop, which waits for this, ends what runs
+		return berth.ErrClosed // stop, which waits for this goroutine, ends the swarm
 	}
 	return err
 }
 
-// enter begins work that stop waits for, unless the node is closed.
+// enter registers work that stop waits for, unless the node is closed.
 func (s *Swarm) enter() bool { return s.n.p.IfOpen(func() { s.work.Add(1) }) }
 
-// whileOpen is a context that also ends when the node closes.
+// whileOpen returns a context that also ends when the node closes.
 func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.work.Go(func() {
@@ -175,16 +175,16 @@ func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelF
 	return ctx, cancel
 }
 
-// Stop ends probing and flushing, waits for both, and takes the node out of the swarm,
-// so that nobody flushes it. It does nothing if the swarm does not run. If Stop cannot
-// learn whether the node is out, the handles of the node end with berth.ErrLost, and
-// Stop returns the error.
+// Stop ends probing and flushing, waits for both, and takes the node out of the swarm, so that
+// no other node flushes it. Stop does nothing if the swarm does not run. If Stop cannot learn
+// whether the node has left the swarm, all handles of the node end with berth.ErrLost, and Stop
+// returns the error.
 func (s *Swarm) Stop(ctx context.Context) error { return s.s.Stop(ctx) }
 
-// Status returns this node's part, without asking the server.
+// Status returns this node's status in the swarm, without asking the server.
 func (s *Swarm) Status() SwarmStatus { return SwarmStatus(s.s.Status()) }
 
-// Info yields the nodes of the swarm, in no order, whether this node runs or not. It
+// Info yields the nodes of the swarm, in no order, whether this node's swarm runs or not. Info
 // ends after an error: berth.ErrIncompatible or the server's.
 func (s *Swarm) Info(ctx context.Context) iter.Seq2[SwarmNode, error] {
 	return func(yield func(SwarmNode, error) bool) {
@@ -202,7 +202,7 @@ func nodeOf(n swarm.Node) SwarmNode {
 	}
 }
 
-// Zombies returns what dead nodes have left behind, and changes nothing.
+// Zombies returns the dead nodes and their claims, and changes nothing.
 func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	found, err := s.s.Zombies(ctx)
 	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
@@ -217,7 +217,7 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	return z, err
 }
 
-// ProbeNow probes once. It returns berth.ErrNotRunning if the swarm does not run,
+// ProbeNow probes once. ProbeNow returns berth.ErrNotRunning if the swarm does not run,
 // berth.ErrClosed if the node is closed, or the error of the probe or of ctx.
 func (s *Swarm) ProbeNow(ctx context.Context) error {
 	err := s.s.ProbeNow(ctx)
@@ -227,18 +227,18 @@ func (s *Swarm) ProbeNow(ctx context.Context) error {
 	return err
 }
 
-// FlushNow flushes once, whether the swarm runs or not. It condemns the nodes whose own
-// ZombieAfter has passed since their last probe, and removes what condemned nodes hold
-// and have waiting. If the names cannot be read, it condemns nobody. If the server has
-// lost a node that has holds without end, the node gets its own ZombieAfter to probe;
-// the first FlushNow after that condemns it. An error of one name or node does not stop
-// the others; the errors are joined.
+// FlushNow flushes once, whether the swarm runs or not. FlushNow condemns the nodes whose own
+// ZombieAfter has passed since their last probe, and removes the holds and waits of condemned
+// nodes. If the names cannot be read, FlushNow condemns no node. A node that the server has
+// lost, but that has holds without end, gets its own ZombieAfter to probe; the first FlushNow
+// afterwards condemns it. An error of one name or node does not stop the others; the errors are
+// joined.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
 	done, err := s.s.FlushNow(ctx)
 	return Flushed(done), err
 }
 
-// auto starts the swarm in the background, and tries again until that succeeds.
+// auto starts the swarm in the background, and tries again until the start succeeds.
 func (s *Swarm) auto() {
 	s.work.Go(func() {
 		for err := s.Start(context.Background()); err != nil; err = s.Start(context.Background()) {
@@ -251,7 +251,7 @@ func (s *Swarm) auto() {
 	})
 }
 
-// stop ends it with its node.
+// stop ends the swarm when its node closes.
 func (s *Swarm) stop(ctx context.Context) error {
 	s.closed.Do(func() { close(s.closing) })
 	s.work.Wait()
@@ -274,7 +274,7 @@ func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
 	return id
 }
 
-// flushable is what a swarm flushes: the names of the namespace, of all kinds.
+// flushable gives a swarm the names of the namespace, of all kinds.
 type flushable struct{ n *Node }
 
 func (l flushable) Names(ctx context.Context) iter.Seq2[berth.Ref, error] {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Kinds returns all kinds, in the order of their constants. The slice is the
-// caller's.
+// Kinds returns all kinds, in the order of their constants, in a new slice.
 func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
@@ -25,12 +24,12 @@ func Kinds() []Kind {
 
 // Level returns the level of a kind's log line:
 //
-//   - error: what is held will be lost unless somebody does something;
-//   - warn: something needs a look, and may not have reached any caller;
-//   - info: it is rare, and what a caller was told or an operator has done;
-//   - debug: it belongs to the ordinary course, and may come very often.
+//   - error: a hold will be lost unless somebody acts;
+//   - warn: somebody should look at this, and perhaps no caller has been told;
+//   - info: rare, and either told to a caller or done by an operator;
+//   - debug: part of normal operation, and possibly very frequent.
 //
-// A kind that is not known has level info, so that it is not overlooked.
+// An unknown kind has level info, so that it is not overlooked.
 func (k Kind) Level() slog.Level {
 	switch k {
 	case RenewRefused:
@@ -47,8 +46,8 @@ func (k Kind) Level() slog.Level {
 	}
 }
 
-// EndsAcquire reports whether an event of this kind ends an acquire. Each claim that was
-// sent has exactly one such event.
+// EndsAcquire reports whether an event of this kind ends an acquire. Each claim that was sent
+// to the server has exactly one such event.
 func (k Kind) EndsAcquire() bool {
 	switch k {
 	case Granted, Reentered, Refused, TimedOut, Cancelled, AttemptsUsedUp, Deadlock, Failed:

@@ -8,16 +8,16 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Slog returns an Observer that writes each event as one record to the logger, at
-// the level of its kind ([Kind.Level]). A nil logger writes nothing. A level that
-// the logger's handler has off costs no work.
+// Slog returns an Observer that writes each event as one record to the logger, at the level of
+// the event's kind ([Kind.Level]). A nil logger writes nothing. A level that the logger's
+// handler has disabled costs no work.
 //
-// The message is the kind, the time is Event.At, and the handler gets Event.Context:
-// it can take a trace from it. Every record has the attribute "logger": "berth". The
-// other attributes have the names of the fields of [Event], in lower case, at the top
-// level of the record; to keep them apart from others, pass logger.WithGroup("berth").
-// A zero field is left out. Err is the attribute "error", Attrs is one attribute
-// "attrs", and a lease without end is "forever": true. A record has no source position.
+// The message is the kind, the time is Event.At, and the handler gets Event.Context, from which
+// it can take a trace. Every record has the attribute "logger": "berth". The other attributes
+// are named like the fields of [Event], in lower case, at the top level of the record; to put
+// the attributes into a group, pass logger.WithGroup("berth"). Zero fields are left out. Err is
+// the attribute "error", Attrs is one attribute "attrs", and a lease without end is "forever":
+// true. A record has no source position.
 func Slog(logger *slog.Logger) Observer {
 	if logger == nil {
 		return nop{}
@@ -45,11 +45,11 @@ func (s slogObserver) Observe(e Event) {
 	_ = s.handler.Handle(ctx, record) // slog.Logger ignores it too
 }
 
-// mostFields is how many fields a line can have.
+// mostFields is the maximum number of fields of a line.
 const mostFields = 24
 
-// appendFields appends the fields of e that are filled, in the order of the struct. It is the
-// one list of what a line says, whatever writes it.
+// appendFields appends the fields of e that are filled, in the order of the struct. Every
+// writer of lines takes its fields from here.
 func appendFields(list []slog.Attr, e *Event) []slog.Attr {
 	list = appendText(list, "primitive", e.Primitive)
 	list = appendText(list, "namespace", e.Namespace)

@@ -9,18 +9,17 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Sample returns an Observer that passes on to o only a share of the events of
-// the given kinds, 0 (none) to 1 (all), and every event of the other kinds.
-// Without kinds it thins those of level debug ([Kind.Level]). So what goes
-// wrong always passes, unless its kind is named.
+// Sample returns an Observer that passes on to o a share, 0 (none) to 1 (all), of the events of
+// the given kinds, and every event of all other kinds. Without kinds, Sample thins the kinds of
+// level debug ([Kind.Level]), so that all failures pass.
 //
-// The claim decides, not chance: of one claim either all events of those kinds
-// pass or none, in every process and with every Sample, and a larger share
-// holds the claims of a smaller one. An event without a claim is decided by its
-// kind, name and time.
+// The choice depends on the claim, not on chance: of one claim either all events of the given
+// kinds pass or none, in every process and with every Sample. A larger share includes the
+// claims of a smaller one. For an event without a claim the choice depends on its kind, name
+// and time.
 //
-// It returns a *[berth.ConfigError] for the fields "observer" (nil), "share"
-// (not 0 to 1) and "kinds" (not one of [Kinds]).
+// Sample returns a *[berth.ConfigError] for the fields "observer" (nil), "share" (not 0 to 1)
+// and "kinds" (not one of [Kinds]).
 func Sample(o Observer, share float64, kinds ...Kind) (Observer, error) {
 	if o == nil {
 		return nil, berth.Invalid("observer", "must not be nil")
@@ -44,7 +43,7 @@ func Sample(o Observer, share float64, kinds ...Kind) (Observer, error) {
 	return &sampler{to: o, share: share, thinned: thinned}, nil
 }
 
-// sampler never changes after it was made.
+// sampler is immutable.
 type sampler struct {
 	to      Observer
 	share   float64
@@ -57,7 +56,8 @@ func (s *sampler) Observe(e Event) {
 	}
 }
 
-// position is where in [0, 1) an event stands: below the share it passes.
+// position returns a number in [0, 1) for an event, which passes if the number is below the
+// share.
 func position(e Event) float64 {
 	text := e.Claim
 	if text == "" {

@@ -15,48 +15,48 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// Status says what came of a call.
+// Status is the result of a call.
 type Status string
 
-// What came of a call. Where a call returns an error, its Status is Ran if f ran, else empty.
+// The results of a call. If a call returns an error, its Status is Ran if f ran, else empty.
 const (
-	// Ran: this call has run the period; of Begin, it has begun.
+	// Ran: this call has run the period; for Begin, the run has begun.
 	Ran Status = "ran"
-	// Done: the period was done already, or while the call waited.
+	// Done: the period was done before the call, or while the call waited.
 	Done Status = "done"
 	// FiredTwice: nothing ran for this call, and an earlier Firing of this process was for the same period: two firings
-	// of a schedule fall into one.
+	// of a schedule fall into one period.
 	FiredTwice Status = "fired_twice"
-	// Running: somebody else runs the period, and the call did not wait; or another call has taken
-	// the lock from it.
+	// Running: another call runs the period, and this call did not wait; or another call has taken
+	// the lock first.
 	Running Status = "running"
-	// HasFailed: the last run of the period has failed, its RetryAfter is not over, and the call did not
-	// wait.
+	// HasFailed: the last run of the period has failed, its RetryAfter has not passed, and the call did
+	// not wait.
 	HasFailed Status = "failed"
 )
 
-// Result is what came of a call: its status, and the run that it is about. Of Done that is the run
-// that succeeded, of Running the one that goes on, as far as it is known, and of HasFailed and ErrUsedUp
-// the last one. Period is always filled where the server could be asked.
+// Result is the status of a call and the run that the status is about: for Done the successful run, for
+// Running the run under way, if known, and for HasFailed and ErrUsedUp the last run. Period is filled
+// whenever the server could be asked.
 type Result struct {
 	Status Status `json:"status"`
 	Info
 }
 
-// call is one Begin, Do, or turn of Run.
+// call is one call of Begin or Do, or one round of Run.
 type call struct {
 	j      *Job
-	Config // Every is how long its period is, also by a Schedule
+	Config // Every is the length of the period, even with a Schedule
 	span
-	over     time.Duration // by the node's clock, when the period is over for sure; 0 while none is known
+	over     time.Duration // by the node's clock, when the period is certainly over; 0 while no period is known
 	fires    time.Duration // by the node's clock, when the moment of the period is
-	punctual bool          // it begins at the moment, and not before
+	punctual bool          // the run begins at the moment, not earlier
 	asked    time.Duration // by the node's clock, when the call came
-	last     Last          // as the call has seen it
-	known    time.Time     // the newest period that the process knows to be done starts then
+	last     Last          // as this call has read it
+	known    time.Time     // the start of the newest period that this process knows to be done
 }
 
-// call is a call that goes by these options.
+// call returns a new call with these options.
 func (j *Job) call(cfg Config) (*call, error) {
 	if j.bad != nil {
 		return nil, j.bad
@@ -80,20 +80,24 @@ func (q *call) fix(now time.Time) (err error) {
 
 type firing struct{}
 
-// Firing marks the calls that are made with a context as firings of a scheduler. If two of a process fall into one
-// period, and nothing runs for the second, its status is FiredTwice, and an event of that kind is sent.
+// Firing returns a context that marks calls as firings of a scheduler. If two firings of a process fall into one
+// period, and nothing runs for the second, the second has the status FiredTwice, and an event of that kind is
+// sent.
 func Firing(ctx context.Context) context.Context { return context.WithValue(ctx, firing{}, true) }
 
-// Begin begins a run of the period that it is now by the server's clock. It is for callers who cannot
-// hand over a function; Do is safer. The returned Run must be ended. Its hold renews by itself.
+// Begin begins a run of the current period, by the server's clock. Begin is for callers that cannot
+// pass a function; Do is safer. The caller must call End of the returned Run, whose hold renews by
+// itself.
 //
-// The Run is nil if nothing is to run: the Result says why, or the error does. The errors are a
-// *berth.ConfigError for a job that cannot be used; ErrUsedUp and ErrLate; those of
-// qlock.Locks.TryLock, with Wait of Lock, such as berth.ErrBusy where the name is paused,
-// berth.ErrDraining and berth.ErrClosed; a *berth.AcquireError if ctx has ended; a *berth.EndError
-// if the hold was lost before the run could begin; berth.ErrIncompatible for what a newer release
-// keeps; and the server's. A call that was not answered is repeated within node.Config.Retry.
-// If it had run, the attempt counts.
+// The Run is nil if nothing may run; the Result or the error says why. Begin returns ErrUsedUp and
+// ErrLate, a *berth.ConfigError for a job with bad arguments, and the errors of
+// qlock.Locks.TryLock or, with Wait, of Lock: for example berth.ErrBusy if the name is paused,
+// berth.ErrDraining and berth.ErrClosed. It returns a *berth.AcquireError if ctx has ended, a
+// *berth.EndError if the hold was lost before the run could begin, berth.ErrIncompatible for data
+// of a newer release, and the server's error.
+//
+// A call without an answer is repeated within node.Config.Retry. If that call had begun a run, the
+// attempt counts.
 func (j *Job) Begin(ctx context.Context) (*Run, Result, error) {
 	q, err := j.call(j.cfg)
 	if err != nil {
@@ -103,7 +107,7 @@ func (j *Job) Begin(ctx context.Context) (*Run, Result, error) {
 }
 
 func (q *call) begin(ctx context.Context) (*Run, Result, error) {
-	if q.Wait && q.j.Fence(ctx) > 0 { // it would wait for itself
+	if q.Wait && q.j.Fence(ctx) > 0 { // the call would wait for itself
 		return nil, Result{}, fmt.Errorf("%w: %q runs", berth.ErrDeadlock, q.j.name)
 	}
 	if !q.j.enter(0) {
@@ -141,10 +145,10 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 	}
 }
 
-// decided is the result where what is known says that nothing is to run, so that nobody has to stand in
-// line to hear it.
+// decided returns the result if the known runs say that nothing may run, so that the call need not
+// stand in line.
 func (q *call) decided() (Result, error) {
-	ahead := q.known.Sub(q.period.Start) // the server has lost that, or its clock was put back
+	ahead := q.known.Sub(q.period.Start) // the server has lost that success, or its clock was set back
 	switch s, r := q.last.Success, q.last.Run; {
 	case s != nil && q.overlaps(s.Period, q.period):
 		return Result{Done, *s}, nil
@@ -156,8 +160,8 @@ func (q *call) decided() (Result, error) {
 	return Result{}, nil
 }
 
-// compare tells of a period that was done by a run with other settings than this call's, once in the period, and of a
-// second firing in the period.
+// compare reports, once in the period, that a run with other settings has done the period, and reports a second
+// firing in the period.
 func (q *call) compare(ctx context.Context, result Result) Result {
 	if differ := q.differs(result); differ != "" && q.j.differs(q.over) {
 		q.j.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.j.name, Detail: differ})
@@ -169,7 +173,8 @@ func (q *call) compare(ctx context.Context, result Result) Result {
 	return result
 }
 
-// differs says in what the settings of the run that has done the period differ from this call's; "" for nothing.
+// differs returns the differences between the settings of the run that has done the period and this call's; ""
+// for none.
 func (q *call) differs(result Result) string {
 	stored := result.Period
 	if every := stored.length(); result.Status != Done || result.Fence == 0 || every <= 0 {
@@ -191,11 +196,11 @@ func (q *call) differs(result Result) string {
 	return ""
 }
 
-// slack is by how much more than a period the server's clock may go back before what lies ahead counts
-// as nothing, as in scripts/once/open.lua.
+// slack is how much more than a period the server's clock may go back before stored times ahead are
+// ignored, as in scripts/once/open.lua.
 const slack = time.Minute
 
-// left is the error of a call whose ctx has ended before a run could begin.
+// left returns the error of a call whose ctx ended before a run could begin.
 func (q *call) left(ctx context.Context) error {
 	reason := berth.ReasonCancelled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -204,16 +209,16 @@ func (q *call) left(ctx context.Context) error {
 	return &berth.AcquireError{Name: q.j.name, Reason: reason, Waited: q.j.p.Clock.Now() - q.asked, Cause: caller.EndOf(ctx)}
 }
 
-// decision is what came of a try.
+// decision is the result of a try.
 type decision struct {
 	run    *Run
 	result Result
-	rest   time.Duration // of HasFailed: for how long yet
+	rest   time.Duration // for HasFailed: the remaining time
 	err    error
 }
 
-// try takes the lock and has the server decide. Where ctx ends the caller is let go at once, and the
-// job goes on: what has begun is stopped, and the lock released.
+// try takes the lock and lets the server decide. If ctx ends, try returns at once, and in the
+// background a run that has begun is stopped and the lock is released.
 func (q *call) try(ctx context.Context) decision {
 	lock, err := q.lock(ctx)
 	if err != nil {
@@ -224,7 +229,7 @@ func (q *call) try(ctx context.Context) decision {
 		_ = lock.Release(ctx) // nothing ran under it; a release that fails is an event
 		return decision{err: berth.ErrClosed}
 	}
-	decided := make(chan decision) // without room: either the caller takes it, or has left
+	decided := make(chan decision) // unbuffered: the caller either takes the decision or has left
 	go func() {
 		var d decision
 		if err := guard.Run("a decision", q.j.tell, func() error {
@@ -254,7 +259,7 @@ func (q *call) try(ctx context.Context) decision {
 	}
 }
 
-// look reads what is known. The first look fixes the period: the one that it is now.
+// look reads the stored runs. The first look of a call fixes its period: the current one.
 func (q *call) look(ctx context.Context) error {
 	ctx, cancel := caller.Until(ctx, q.j.life)
 	defer cancel()
@@ -273,8 +278,8 @@ func (q *call) look(ctx context.Context) error {
 	return nil
 }
 
-// lock takes the lock of the name, for which it waits while the period lasts. No owner is let in who
-// holds it: each hold is a run.
+// lock takes the lock of the name, and waits for it while the period lasts. An owner who holds the
+// lock may not re-enter, since each hold is a run.
 func (q *call) lock(ctx context.Context) (*qlock.Lock, error) {
 	ctx, cancel := caller.Until(berth.WithOwner(ctx, ""), q.j.life)
 	defer cancel()
@@ -284,7 +289,7 @@ func (q *call) lock(ctx context.Context) (*qlock.Lock, error) {
 	return q.j.locks.Lock(ctx, q.j.name, &qlock.LockOptions{MaxWait: max(q.over-q.j.p.Clock.Now(), time.Millisecond)})
 }
 
-// notLocked says what a call gets that did not get the lock.
+// notLocked returns the result of a call that did not get the lock.
 func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 	result := Result{Info: Info{Period: q.period}}
 	var refused *berth.AcquireError
@@ -303,7 +308,7 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 	return result, err
 }
 
-// seen is the result about a run of somebody else's.
+// seen returns the result about another call's run.
 func (q *call) seen(status string, info Info) (Result, error) {
 	switch status {
 	case statusDone:

@@ -6,18 +6,19 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Daily returns the Config of a job that fires each day at a time of day, as "02:00", in a time zone, as "Europe/Berlin"; "" is UTC.
-// A day that has the time twice, as the clocks go back, fires at the first; a day that does not have it, as they go forward, fires
-// at the moment of the change. So there is one moment a day, and days last 23 to 25 hours.
+// Daily returns the Config of a job that fires each day at a time of day, such as "02:00", in a time zone, such as
+// "Europe/Berlin"; "" means UTC. If clocks go back and the time comes twice, the job fires at the first; if clocks go
+// forward and skip the time, the job fires at the moment of the change. So each day has one moment, and periods last 23 to
+// 25 hours.
 //
-// Job.Run begins at the moment. Do and Begin go by the period around it, as with Around: half a day before and after. Where the
-// time or the zone cannot be, each call of the job says so. A program has the zones from its machine; import time/tzdata to have
-// them anywhere.
+// Job.Run begins at the moment. Do and Begin use the period around the moment, half a day before and after, as with Around.
+// For a bad time or zone, each call of the job returns an error. Time zones come from the machine; import time/tzdata to
+// have them everywhere.
 func Daily(at, zone string) Config {
 	return days(at, zone, nil, func(y int, m time.Month, d, i int) time.Time { return date(y, m, d+i) })
 }
 
-// Weekly is Daily on one day of the week.
+// Weekly is like Daily, on one day of the week.
 func Weekly(day time.Weekday, at, zone string) Config {
 	var err error
 	if day < time.Sunday || day > time.Saturday {
@@ -28,7 +29,8 @@ func Weekly(day time.Weekday, at, zone string) Config {
 	})
 }
 
-// Monthly is Daily on one day of the month, from 1 to 31. Months that are shorter fire on their last day.
+// Monthly is like Daily, on one day of the month, from 1 to 31. In a shorter month the job fires on the
+// last day.
 func Monthly(day int, at, zone string) Config {
 	var err error
 	if day < 1 || day > 31 {
@@ -44,7 +46,7 @@ type calendar struct {
 	at   time.Duration // since midnight by the clock on the wall
 	zone *time.Location
 	day  func(y int, m time.Month, d, i int) time.Time // the i-th day that fires from about that date on, at midnight
-	err  error                                         // why it cannot be
+	err  error                                         // why the calendar is unusable
 }
 
 func days(at, zone string, err error, day func(y int, m time.Month, d, i int) time.Time) Config {
@@ -54,7 +56,7 @@ func days(at, zone string, err error, day func(y int, m time.Month, d, i int) ti
 	} else {
 		c.at = clock.Sub(clock.Truncate(24 * time.Hour))
 	}
-	if l, bad := time.LoadLocation(zone); bad != nil || zone == "Local" { // Local is another one on each machine
+	if l, bad := time.LoadLocation(zone); bad != nil || zone == "Local" { // Local differs between machines
 		c.err = berth.Invalid("zone", "%q is no time zone that is known here", zone)
 	} else {
 		c.zone = l
@@ -62,7 +64,7 @@ func days(at, zone string, err error, day func(y int, m time.Month, d, i int) ti
 	return Config{Schedule: c}
 }
 
-// date is the midnight with which a date begins on the wall, as if it were in UTC.
+// date returns the midnight of a date's local clock, expressed in UTC.
 func date(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 
 func (c *calendar) Next(t time.Time) time.Time {
@@ -74,7 +76,7 @@ func (c *calendar) Next(t time.Time) time.Time {
 	}
 }
 
-// moment is the first one at which the clock on the wall shows a time or more, which is given as if it were in UTC.
+// moment returns the first moment at which the local clock shows wall, which is expressed in UTC, or later.
 func (c *calendar) moment(wall time.Time) time.Time {
 	for t := wall.Add(-15 * time.Hour).In(c.zone); ; { // it is earlier there in any zone
 		_, offset := t.Zone()

@@ -8,22 +8,24 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// Func is what runs in a period. Its context carries the owner of the hold, and ends with the
-// caller's or with the hold, whichever comes first: a Func that goes on then may run twice. Pass
-// run.Fence to what it writes.
+// Func is the function that runs in a period. Its ctx carries the owner of the hold, and ends
+// with the caller's context or with the hold, whichever ends first. A Func must then return:
+// otherwise another run may begin meanwhile. Pass run.Fence to the systems that the Func writes
+// to.
 type Func func(ctx context.Context, run *Run) error
 
-// Do runs f if the period that it is now by the server's clock is not done yet and nobody else runs
-// it. If somebody has done it, Do returns Done; if somebody is at it, Do returns Running, or waits
-// with Config.Wait. The period is the one at the time of the call: a wait does not go on to the
-// next.
+// Do runs f if the current period, by the server's clock, is not done yet and no other call runs
+// it. If the period is done, Do returns Done; if another call runs it, Do returns Running or, with
+// Config.Wait, waits. A wait ends with the period at the time of the call, and does not go on to
+// the next one.
 //
-// If f did not run, the errors are those of Begin. Otherwise Do returns f's error and the Result has
-// the status Ran. A nil f is refused with berth.ErrInvalidConfig. If f panics, the run has failed.
+// If f did not run, Do returns an error of Begin or none. Otherwise Do returns f's error, and the
+// Result has the status Ran. A nil f is refused with berth.ErrInvalidConfig. If f panics, the run
+// has failed.
 //
-// If f succeeded and its outcome could not be kept, Do returns the error of Run.End: the period may
-// run twice. If the hold ended while f ran and f failed, Do joins the *berth.EndError of the hold;
-// the joined error matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
+// If f succeeded but its outcome could not be stored, Do returns the error of Run.End: the period may
+// run twice. If the hold ended while f ran and f failed, Do joins the hold's *berth.EndError; the
+// joined error matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
 func (j *Job) Do(ctx context.Context, f Func) (Result, error) {
 	q, err := j.call(j.cfg)
 	if err := errors.Join(err, settings.Function(f != nil)); err != nil {
@@ -41,7 +43,7 @@ func (q *call) do(ctx context.Context, f Func) (*Run, Result, error) {
 	return run, result, err
 }
 
-// errNoReturn is the failure of an f that did not return.
+// errNoReturn is the failure of an f that ended without returning.
 var errNoReturn = errors.New("it panicked, or ended its goroutine")
 
 func (r *Run) do(ctx context.Context, f Func) (result Result, err error) {
@@ -61,7 +63,7 @@ func (r *Run) do(ctx context.Context, f Func) (result Result, err error) {
 	return result, err
 }
 
-// within is the context of f: it ends with ctx, the hold or the job.
+// within returns the context of f, which ends with ctx, the hold or the job.
 func (r *Run) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, closed := caller.Until(ctx, r.call.j.life)
 	inner, cancel := r.lock.Within(ctx)

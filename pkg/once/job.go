@@ -15,11 +15,11 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Job is what runs once in each period: one name. It is safe for concurrent use.
+// Job is a name that runs once in each period. A Job is safe for concurrent use.
 type Job struct {
 	name  string
 	cfg   Config
-	bad   error // what each call returns; nil for a usable one
+	bad   error // the error of each call; nil for a usable Job
 	p     *line.Process
 	locks *qlock.Locks
 	tell  line.Teller
@@ -28,16 +28,18 @@ type Job struct {
 	end  context.CancelCauseFunc
 
 	mu     sync.Mutex
-	runs   int           // guarded by mu: those that have begun and not ended
-	idle   chan struct{} // closed when the job is closed and there are none
+	runs   int           // guarded by mu: how many have begun and not ended
+	idle   chan struct{} // closed when the job is closed and no run is left
 	active int           // guarded by mu: runs and calls, which Close of the node ends
-	leave  func()        // guarded by mu: it need not any more; of active
-	fired  Period        // guarded by mu: that of the newest Firing
-	told   time.Duration // guarded by mu: until when it has been told that settings differ, by the node's clock
+	leave  func()        // guarded by mu: removes the job from those that Close of the node ends
+	fired  Period        // guarded by mu: the period of the newest Firing
+	told   time.Duration // guarded by mu: until when a difference of settings counts as reported, by the node's clock
 }
 
-// New returns the job of a name on a node. It does no I/O and always returns a Job: what is wrong with the arguments each call
-// returns, as a *berth.ConfigError, and, but for a bad name, Check of the node too. Make one Job for a name, and keep it.
+// New returns the job of a name on a node. Make one Job for each name, and keep it.
+//
+// New does no I/O and always returns a Job. If an argument is bad, each call of the Job returns a *berth.ConfigError. Check
+// of the node returns it too, unless the bad argument is the name.
 func New(n *node.Node, name string, cfg Config) *Job {
 	j := &Job{name: name, cfg: cfg, idle: make(chan struct{})}
 	j.life, j.end = context.WithCancelCause(context.Background())
@@ -51,11 +53,11 @@ func New(n *node.Node, name string, cfg Config) *Job {
 	return j
 }
 
-// Name is the name that runs.
+// Name returns the name of the job.
 func (j *Job) Name() string { return j.name }
 
-// Fence returns the fence of the run that ctx was made under, as qlock.Locks.Fence does; 0
-// for none.
+// Fence returns the fence of the run that ctx was made under, like qlock.Locks.Fence; 0 for
+// none.
 func (j *Job) Fence(ctx context.Context) int64 {
 	if j.bad != nil {
 		return 0
@@ -63,16 +65,16 @@ func (j *Job) Fence(ctx context.Context) int64 {
 	return j.locks.Fence(ctx, j.name)
 }
 
-// Close ends all waits and the context of every f with berth.ErrClosed, and waits until all runs have ended, those of
-// Begin too. If ctx ends first, Close returns its error, and what still runs keeps its lock. Close of the node does the same, and
-// then gives the locks back: a run that goes on after that may run twice. Close may be called more than once; f must not call it with a
-// ctx that does not end.
+// Close ends all waits and the context of every f with berth.ErrClosed, and waits until all runs have ended, including
+// those of Begin. If ctx ends first, Close returns ctx's error, and unfinished runs keep their locks. Close of the node
+// does the same, and then gives the locks back, so that an unfinished run may run twice. Close may be called more than
+// once; f must not call Close with a ctx that does not end.
 func (j *Job) Close(ctx context.Context) error {
 	j.shut()
 	return caller.Await(ctx, j.idle)
 }
 
-// shut has what runs end.
+// shut tells all runs to end.
 func (j *Job) shut() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -86,7 +88,8 @@ func (j *Job) shut() {
 
 func (j *Job) isClosed() bool { return j.life.Err() != nil || j.p.Closed() }
 
-// enter counts a run that is about to begin, or a call, which is no run, unless the job is closed.
+// enter counts a run that is about to begin (run is 1) or only a call (run is 0), unless the job
+// is closed.
 func (j *Job) enter(run int) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -107,7 +110,7 @@ func (j *Job) enter(run int) bool {
 	return true
 }
 
-// exit says that what enter has counted has ended, or did not begin.
+// exit undoes enter: the run or the call has ended, or did not begin.
 func (j *Job) exit(run int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,7 +122,8 @@ func (j *Job) exit(run int) {
 	}
 }
 
-// differs says whether it is to be told that the settings of the job differ. Until the moment it is told then.
+// differs reports whether a difference of settings must be reported now. If so, it counts as reported until
+// then.
 func (j *Job) differs(until time.Duration) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -130,7 +134,7 @@ func (j *Job) differs(until time.Duration) bool {
 	return true
 }
 
-// firedIn says whether the last firing was for the same period as this one.
+// firedIn reports whether the last firing was for period p.
 func (j *Job) firedIn(p Period) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -139,13 +143,12 @@ func (j *Job) firedIn(p Period) bool {
 	return again
 }
 
-// Last says what is known of the runs of the job: of the one that began last, and of the newest that
-// succeeded. The server remembers until the end of the period after the next. Last only reads, also
-// for a user that may not write.
+// Last returns the run of the job that began last, and the newest successful run. The server keeps
+// these until the end of the period after the next. Last only reads, so a Redis user that may not
+// write can use it.
 //
-// Its errors are a *berth.ConfigError for a job that cannot be used,
-// berth.ErrIncompatible for what a newer release keeps, and those of scriptkit.Runner: the server's,
-// the network's, and ctx's.
+// Last returns a *berth.ConfigError for a job with bad arguments, berth.ErrIncompatible for data of
+// a newer release, and the errors of scriptkit.Runner: the server's, the network's, and ctx's.
 func (j *Job) Last(ctx context.Context) (Last, error) {
 	if j.bad != nil {
 		return Last{}, j.bad
@@ -154,7 +157,7 @@ func (j *Job) Last(ctx context.Context) (Last, error) {
 	return last, err
 }
 
-// look reads what is known of the job, and the server's time (ms).
+// look reads the stored runs of the job, and the server's time (ms).
 func (j *Job) look(ctx context.Context) (last Last, now int64, err error) {
 	read := scriptkit.Command{
 		Verb: []string{"HMGET"}, Keys: []string{j.key()}, Args: state.RunsFields,
@@ -167,7 +170,7 @@ func (j *Job) look(ctx context.Context) (last Last, now int64, err error) {
 	if err != nil {
 		return Last{}, 0, scriptkit.Failure(ctx, "HMGET", err)
 	}
-	texts := make([]string, len(state.RunsFields)) // "" for what is not there
+	texts := make([]string, len(state.RunsFields)) // "" for a missing field
 	for i := range fields {
 		texts[i], _ = fields[i].ToString()
 	}
@@ -175,5 +178,5 @@ func (j *Job) look(ctx context.Context) (last Last, now int64, err error) {
 	return Last{infoOf(runs.Run), infoOf(runs.Success)}, answers.Now, err
 }
 
-// key is the Redis key of what is known of the job.
+// key returns the Redis key of the stored runs of the job.
 func (j *Job) key() string { return j.p.Space.State(keyspace.Once, j.name) }

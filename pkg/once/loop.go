@@ -11,15 +11,16 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Run runs f once in each period, over all processes that call Run or Do for the name, until ctx ends
-// or the job or the node is closed. It is Do with Wait again and again: as soon as a period starts by the
-// server's clock, or at its moment if there is a Schedule, the callers stand in line, one runs f, and the others wait for the outcome. If f
-// fails, all wait for Config.RetryAfter, and then the first in line runs it. What goes wrong is an
-// event and no error, of kind run_failed, or not_begun where Run could not begin: Run goes on also where
-// the server does not answer, or refuses.
+// Run runs f once in each period, across all processes that call Run or Do for the name, until ctx ends or the job or the
+// node is closed. When a period starts by the server's clock, or at the period's moment with a Schedule, all callers stand
+// in line as by Do with Wait. One caller runs f, and the others wait for the outcome. If f fails, all wait for
+// Config.RetryAfter, and then the first in line runs f.
 //
-// Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for a nil f and a job that
-// cannot be used.
+// Failures are events, not errors: run_failed, or not_begun if Run could not begin a run. Run goes on even if the server
+// does not answer or refuses.
+//
+// Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for a nil f or a job with
+// bad arguments.
 func (j *Job) Run(ctx context.Context, f Func) error {
 	if j.bad != nil {
 		return j.bad
@@ -48,7 +49,7 @@ func (j *Job) Run(ctx context.Context, f Func) error {
 			unkept = run
 		}
 		if result.Status == Done || run != nil && run.succeeded() {
-			known = q.period.Start // also if the server does not know it yet, or any more
+			known = q.period.Start // even if the server does not know the success yet, or has lost it
 		}
 		j.sleep(ctx, q.next(ctx, result, err))
 		if result.Status != Ran && errors.Is(err, berth.ErrDraining) {
@@ -61,10 +62,11 @@ func (j *Job) Run(ctx context.Context, f Func) error {
 	return berth.ErrClosed
 }
 
-// next is when the next turn is due, by the node's clock.
+// next returns when the next round is due, by the node's clock.
 func (q *call) next(ctx context.Context, result Result, err error) time.Duration {
 	soon := q.j.p.Clock.Now() + min(q.Every/10, time.Minute)
-	// f's own failure has been told, and whose run was the last tells that no attempts are left.
+	// f's own failure has been reported, and the process of the last run reports that no attempts
+	// are left.
 	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.j.p.Node().ID
 	told := result.Status == Ran || others
 	if err != nil && !told && ctx.Err() == nil && !q.j.isClosed() {
@@ -77,7 +79,7 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 		soon = q.j.p.Clock.Now() + q.RetryAfter
 	case result.Status == Running:
 	case err == nil, errors.Is(err, ErrUsedUp),
-		errors.Is(err, ErrLate) && q.last.Run != nil && q.last.Run.Period.Start.After(q.period.Start): // of other settings
+		errors.Is(err, ErrLate) && q.last.Run != nil && q.last.Run.Period.Start.After(q.period.Start): // with other settings
 		return q.over
 	case errors.Is(err, berth.ErrDraining):
 		return 0
@@ -93,10 +95,10 @@ func (q *call) stayOut(ctx context.Context) {
 	}
 }
 
-// out is how often a loop that stays out looks whether it may go on, which is no I/O.
+// out is how often a loop that stays out checks, without I/O, whether it may go on.
 const out = time.Second
 
-// begins is when the period starts, "" where none is known.
+// begins returns the start of the period, "" if no period is known.
 func (q *call) begins() string {
 	if q.over == 0 {
 		return ""
@@ -104,7 +106,7 @@ func (q *call) begins() string {
 	return q.period.String()
 }
 
-// nap bounds a sleep: a timer stands still while the machine is suspended, and the clock does not.
+// nap limits one sleep: a timer stops while the machine is suspended, but the clock does not.
 const nap = time.Minute
 
 // sleep waits for a moment of the node's clock, or for the end of ctx, the job or the node.

@@ -16,51 +16,54 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Run is a run of a period that has begun. It is safe for concurrent use.
+// Run is a run that has begun. A Run is safe for concurrent use.
 type Run struct {
 	call  *call
 	lock  *qlock.Lock
-	since time.Duration // when it began, by the node's clock
+	since time.Duration // when the run began, by the node's clock
 
 	once  sync.Once
 	info  Info  // Outcome, Error and Ended are set by once
-	ended error // set by once: what End returns
-	told  error // set by once: why the outcome is not kept
+	ended error // set by once: the result of End
+	told  error // set by once: why the outcome is not stored
 }
 
-// Name is the name that runs.
+// Name returns the name of the job.
 func (r *Run) Name() string { return r.call.j.name }
 
-// Period is the period that the run is for.
+// Period returns the period of the run.
 func (r *Run) Period() Period { return r.info.Period }
 
-// Attempt is the number of the run in its period, from 1.
+// Attempt returns the number of the run in its period, from 1.
 func (r *Run) Attempt() int { return r.info.Attempt }
 
-// Fence is the number of the run's hold, greater than that of each run before, as long as the server keeps
-// its data. Pass it on to whatever the run writes, and refuse smaller ones there: see package fence.
+// Fence returns the fencing token of the run's hold, greater than those of all earlier runs as long as the
+// server keeps its data. Pass the token to the systems that the run writes to, and refuse smaller tokens
+// there; see package fence.
 func (r *Run) Fence() int64 { return r.info.Fence }
 
-// Context ends when the run's hold does: with End, or because the hold was lost. It has the values of
-// the context of Begin, but not its end.
+// Context returns a context with the values, but not the end, of the context of Begin. The returned
+// context ends with the run's hold: by End, or because the hold was lost.
 func (r *Run) Context() context.Context { return r.lock.Context() }
 
-// Hold is the lock that the run is under. Do not release or detach it: End does.
+// Hold returns the lock of the run. Do not release or detach the lock; End releases it.
 func (r *Run) Hold() berth.Hold { return r.lock }
 
-// End says how the run ended, with failure nil for success, and then releases the lock. A failure
-// after ctx was cancelled, or after the job was closed, is a stop: see Stopped.
+// End stores how the run ended, with a nil failure for success, and then releases the lock. A
+// failure after ctx was cancelled, or after the job was closed, is a stop; see Stopped.
 //
-// Until the server has answered, or the hold is over, End asks again, whether ctx has ended or not,
-// and the lock stays held, so that nobody begins again after a success. That may take as long as the
-// lease. If the hold is over, End still tells the server, within Retry of node.Config, or within its
-// CleanupTimeout once ctx has ended: the outcome counts unless another run has begun meanwhile.
+// End repeats the call until the server has answered or the hold is over, whether ctx has ended or
+// not. The lock stays held meanwhile, so that no other run begins after a success. The repeats may
+// take as long as the lease. If the hold is over, End still tries to store the outcome within
+// node.Config.Retry, or within node.Config.CleanupTimeout once ctx has ended; the outcome counts
+// unless another run has begun meanwhile.
 //
-// End returns nil if the outcome is kept. Otherwise it returns a *fence.StaleError, which matches
-// fence.ErrStale, if another run has begun since, under a greater fence, so that the period may run
-// twice; or the server's error. Both come with the *berth.EndError of the hold if that has ended.
-// End may be called more than once: the first call counts, and the others wait and return the same. Of a nil Run it
-// returns berth.ErrNotHeld.
+// End returns nil if the outcome is stored. If another run has begun since, under a greater fence, so that the
+// period may run twice, End returns a *fence.StaleError, which matches fence.ErrStale. Otherwise End returns the
+// server's error. Both errors are joined with the hold's *berth.EndError if the hold has ended.
+//
+// End may be called more than once: the first call counts, and later calls wait and return the same. End of a nil
+// Run returns berth.ErrNotHeld.
 func (r *Run) End(ctx context.Context, failure error) error {
 	if r == nil {
 		return berth.ErrNotHeld
@@ -69,7 +72,7 @@ func (r *Run) End(ctx context.Context, failure error) error {
 		outcome := Succeeded
 		switch lost, closed := r.lock.Err(), r.call.j.isClosed(); {
 		case failure != nil && lost == nil && (closed || ctx.Err() == context.Canceled),
-			failure != nil && closed && errors.Is(lost, berth.ErrReleased): // by a Close that may not wait
+			failure != nil && closed && errors.Is(lost, berth.ErrReleased): // by a Close that does not wait
 			outcome = Stopped
 		case failure != nil:
 			outcome = Failed
@@ -89,10 +92,10 @@ func (r *Run) end(ctx context.Context, outcome Outcome, failure error) {
 	if r.told = r.tell(ctx); r.told != nil {
 		r.ended = errors.Join(r.told, r.lock.Err())
 	}
-	_ = r.lock.Release(ctx) // a release that fails is an event
+	_ = r.lock.Release(ctx) // a failed release is an event
 }
 
-// report tells how it ended.
+// report sends the event of the run's end.
 func (r *Run) report(ctx context.Context, failure error) {
 	event := observe.Event{Kind: observe.Ran, Count: r.info.Attempt, Held: r.info.Took(), Err: errors.Join(failure, r.ended)}
 	switch {
@@ -104,7 +107,7 @@ func (r *Run) report(ctx context.Context, failure error) {
 	r.send(ctx, event)
 }
 
-// tell has the server keep the outcome: under the hold for as long as that lasts, then without it.
+// tell stores the outcome on the server: under the hold while it lasts, then without it.
 func (r *Run) tell(ctx context.Context) error {
 	within, cancel := r.lock.Within(context.WithoutCancel(ctx))
 	err := r.ask(within, scriptkit.UntilDone)
@@ -120,24 +123,26 @@ func (r *Run) tell(ctx context.Context) error {
 	return r.ask(last, scriptkit.Bounded)
 }
 
-// succeeded says that the period is done, as far as this process knows. The run has ended.
+// succeeded reports whether the period is done, as far as this process knows. The run must have
+// ended.
 func (r *Run) succeeded() bool {
 	return r.info.Outcome == Succeeded && !errors.Is(r.ended, fence.ErrStale)
 }
 
-// unkept says that it succeeded and the server was not reached to be told. The run has ended.
+// unkept reports whether the run succeeded but the server could not be told. The run must have
+// ended.
 func (r *Run) unkept() bool {
 	return r.info.Outcome == Succeeded && errors.Is(r.ended, berth.ErrUnavailable)
 }
 
-// retell tells of a success once more, and says whether that was answered.
+// retell sends a success again, and reports whether the server answered.
 func (r *Run) retell(ctx context.Context) bool {
 	ctx, cancel := caller.Until(ctx, r.call.j.life)
 	defer cancel()
 	return !errors.Is(r.ask(ctx, scriptkit.Bounded), berth.ErrUnavailable)
 }
 
-// rest is how long nobody is to begin again.
+// rest returns how long no other run may begin.
 func (r *Run) rest() time.Duration {
 	if r.info.Outcome != Failed {
 		return 0
@@ -145,14 +150,14 @@ func (r *Run) rest() time.Duration {
 	return r.call.RetryAfter
 }
 
-// send tells of the run.
+// send sends an event about the run.
 func (r *Run) send(ctx context.Context, e observe.Event) {
 	e.Context, e.Name, e.Node, e.Claim = ctx, r.call.j.name, r.info.Node, r.lock.ID()
 	e.Fence, e.Detail = r.info.Fence, r.info.Period.String()
 	r.call.j.tell.Send(e)
 }
 
-// short is a text in the bytes that are kept of it.
+// short returns the part of a text that is stored.
 func short(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), settings.MaxText)], "")
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// Schedule names the moments at which a job fires. Next returns the first moment after t, the zero time for none; t is in UTC. The
-// answer must depend on t alone, and be the same in all processes. A cron.Schedule of robfig/cron is a Schedule, if its text names
-// a time zone; "@every" is none.
+// Schedule defines the moments at which a job fires. Next returns the first moment after t, which is in UTC, or the zero
+// time for none. The result must depend only on t, and must be the same in all processes. A cron.Schedule of robfig/cron is
+// a Schedule if its text names a time zone, except "@every".
 //
-// A period lies around each moment: from halfway after the moment before to halfway to the next one. So a process whose clock is
-// ahead of the server's or behind it still fires in the right period, and each period has one moment. The first and the last
-// moment have a period that is as long on both sides.
+// Each moment has a period, which reaches halfway to the moment before and halfway to the moment after. So a process whose
+// clock is ahead of the server's or behind it still fires in the right period, and each period has one moment. The periods
+// of the first and the last moment are equally long on both sides.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// span is a period and what is reckoned from it. Neighbours may have other lengths, so no length is reckoned with.
+// span is a period with derived times. Neighboring periods may have other lengths, so no length is used.
 type span struct {
 	period Period
-	moment time.Time // of a Schedule, when the job fires; else the start
+	moment time.Time // with a Schedule, when the job fires; else the start
 	due    time.Time // when the next period ends
 	keep   time.Time // when the period after the next ends
 }
 
-// at is the period of a moment of the server.
+// at returns the period of a time of the server's clock.
 func (c *Config) at(now time.Time) (span, error) {
 	if c.Schedule != nil {
 		return around(c.Schedule, now.UTC())
@@ -36,7 +36,7 @@ func (c *Config) at(now time.Time) (span, error) {
 	return span{Period{start, after(1)}, start, after(2), after(3)}, nil
 }
 
-// around is the period of a Schedule in which now lies.
+// around returns the period of a Schedule that contains now.
 func around(s Schedule, now time.Time) (span, error) {
 	moment := s.Next(now)
 	if !moment.IsZero() && !s.Next(moment.Add(-time.Millisecond)).Equal(moment) {
@@ -72,10 +72,10 @@ func around(s Schedule, now time.Time) (span, error) {
 	return found, nil
 }
 
-// middle is halfway between two moments, in whole milliseconds.
+// middle returns the time halfway between two moments, in whole milliseconds.
 func middle(a, b time.Time) time.Time { return a.Add(b.Sub(a) / 2).Truncate(time.Millisecond).UTC() }
 
-// before is the last moment up to t, zero for none in 20 years.
+// before returns the last moment up to t, zero for none in 20 years.
 func before(s Schedule, t time.Time) time.Time {
 	upTo := func(m time.Time) bool { return !m.IsZero() && !m.After(t) }
 	none, last := t, time.Time{} // no moment lies after none
@@ -104,7 +104,7 @@ func before(s Schedule, t time.Time) time.Time {
 	}
 }
 
-// between is how many periods lie between two of them, at most mostMissed.
+// between returns how many periods lie between two periods, at most mostMissed.
 func (c *Config) between(end, start time.Time) (count int64) {
 	if c.Schedule == nil {
 		return int64(max(start.Sub(end), 0) / c.Every)
@@ -115,5 +115,5 @@ func (c *Config) between(end, start time.Time) (count int64) {
 	return count
 }
 
-// mostMissed bounds a count whose ends are stored, and may be anything.
+// mostMissed limits a count between stored times, which may be arbitrary.
 const mostMissed = 10_000

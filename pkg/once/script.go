@@ -28,14 +28,15 @@ const (
 	statusIncompatible = "incompatible"
 )
 
-// unreadable is what the scripts say in the place of a form of what no release has written.
+// unreadable is the scripts' word for stored data that no release has written.
 const unreadable = "0"
 
-// mostChanged is how often a call asks again whose view of the last run is outdated. It holds the lock under which runs
-// begin: nobody of Berth's changes it so often.
+// mostChanged is how often a call asks again if its reading of the last run is outdated. The call holds the lock under
+// which runs begin, so Berth itself never changes the run so often.
 const mostChanged = 10
 
-// decide has the server begin the run under the lock, and asks again where another one has begun since the call looked.
+// decide asks the server to begin the run under the lock, and asks again if another run has begun since the call's last
+// reading.
 func (q *call) decide(ctx context.Context, lock *qlock.Lock) (d decision) {
 	for range mostChanged {
 		changed := false
@@ -47,8 +48,8 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) (d decision) {
 	return d
 }
 
-// decideOnce is decide for what the call knows. Neither the caller's end nor the hold's ends that call: what has begun is
-// to be known.
+// decideOnce asks once, with the call's last reading. The request goes on when the caller or the hold ends, since the
+// call must learn whether the run has begun.
 func (q *call) decideOnce(ctx context.Context, lock *qlock.Lock) (d decision, changed bool) {
 	j := q.j
 	d.result = Result{Info: Info{Period: q.period}}
@@ -92,8 +93,8 @@ func (q *call) decideOnce(ctx context.Context, lock *qlock.Lock) (d decision, ch
 	return d, false
 }
 
-// begun is the run that has begun, unless its hold was lost meanwhile: it is stopped then, before anything
-// has run.
+// begun returns the run that has begun. If its hold was lost meanwhile, begun stops the run before
+// anything has run.
 func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
 	run := &Run{call: q, lock: lock, since: q.j.p.Clock.Now(), info: Info{
 		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.j.p.Settings.Label,
@@ -109,7 +110,7 @@ func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) 
 	return run, nil
 }
 
-// ask runs the script that keeps the outcome.
+// ask runs the script that stores the outcome.
 func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
 	j, i := r.call.j, &r.info
 	reply, err := j.p.Runner.Run(ctx, composed.OnceEnd, mode, []string{j.key()}, append(r.call.args(i.Fence),
@@ -128,14 +129,14 @@ func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
 	return unexpected(r.call.j.name, &reply)
 }
 
-// args are what both scripts take first.
+// args returns the first arguments of both scripts.
 func (q *call) args(fence int64) []string {
 	return []string{
 		strconv.FormatInt(fence, 10), millis(q.period.Start), millis(q.period.End), millis(q.due), millis(q.keep),
 	}
 }
 
-// middle is that of a period around a moment, "0" for another one.
+// middle returns the middle of a period around a moment, "0" for other periods.
 func (q *call) middle() string {
 	if q.Schedule == nil {
 		return "0"
@@ -145,7 +146,7 @@ func (q *call) middle() string {
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// unexpected is the error for a reply that is no answer.
+// unexpected returns the error for an unexpected reply.
 func unexpected(name string, r *scriptkit.Reply) error {
 	if r.Status() == statusIncompatible && r.Str(1) == unreadable {
 		return fmt.Errorf("berth: what is kept of the runs of %q is %w: it cannot be read", name, state.ErrDamaged)

@@ -19,13 +19,12 @@ import (
 // Lock waits in line until the lock is granted, ctx ends or MaxWait has passed. The
 // lock is never nil without an error.
 //
-// If it did not get the lock, Lock returns a *berth.AcquireError, which matches
-// berth.ErrNotAcquired: also berth.ErrBusy if others kept it waiting for too long,
-// berth.ErrDeadlock by the conflict strategy, and berth.ErrTooManyEntries if the owner
-// has 100 entries. When ctx ends, Lock returns at once; the error then also matches
-// ctx.Err() and context.Cause(ctx), and the node removes the rest of the claim in the
-// background. Lock returns berth.ErrInvalidConfig for bad options and berth.ErrClosed
-// on a closed node.
+// If the lock is not granted, Lock returns a *berth.AcquireError, which matches
+// berth.ErrNotAcquired. The error also matches berth.ErrBusy if the wait for others timed out,
+// berth.ErrDeadlock if the Conflict option refused the claim, and berth.ErrTooManyEntries if
+// the owner has 100 entries. When ctx ends, Lock returns at once; the error then also matches
+// ctx.Err() and context.Cause(ctx), and the node removes the claim in the background. Lock
+// returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed node.
 func (l *Locks) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := l.request(ctx, opts, true, name)
 	if err != nil {
@@ -34,11 +33,12 @@ func (l *Locks) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock
 	return r.lock(ctx, name, r.start)
 }
 
-// TryLock takes the lock if nobody holds it and nobody waits for it. TryLock
-// never waits in line. If the server does not answer, the call is repeated within
-// node.Config.Retry. Its errors are those of Lock; the reason in the *berth.AcquireError is
-// ReasonHeld if the lock is held, and ReasonQueuedAhead if others wait. MaxWait,
-// WantAfter, Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
+// TryLock takes the lock if nobody holds it or waits for it. TryLock itself never waits in line.
+// If the server does not answer, the call is repeated within node.Config.Retry.
+//
+// TryLock returns the errors of Lock. The reason in the *berth.AcquireError is ReasonHeld if the
+// lock is held, and ReasonQueuedAhead if other claims wait. MaxWait, WantAfter, Attempts and
+// RequeueEvery are refused in opts, and ignored in Config.Defaults.
 func (l *Locks) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
 	r, err := l.request(ctx, opts, false, name)
 	if err != nil {
@@ -47,16 +47,15 @@ func (l *Locks) TryLock(ctx context.Context, name string, opts *LockOptions) (*L
 	return r.lock(ctx, name, r.start)
 }
 
-// Do locks, runs f under the lock and releases it, also when f panics. The context of f
-// carries the owner, and ends with ctx or with the hold, whichever comes first.
-// Goroutines that f starts with its context share the owner.
+// Do locks the name, runs f, and releases the lock, even if f panics. The context of f carries
+// the owner, and ends with ctx or with the hold, whichever ends first. Goroutines that f starts
+// with this context share the owner.
 //
-// If f did not run, Do returns Lock's error. Otherwise Do returns f's error. If the
-// hold ended before f, Do joins the *berth.EndError of the hold; the joined error
-// matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
-// Do repeats a release that the server does not answer, within node.Config.Retry; a release
-// that fails is the event release_failed, and no error. A nil f is refused with
-// berth.ErrInvalidConfig.
+// If f did not run, Do returns Lock's error. Otherwise Do returns f's error. If the hold ended
+// before f returned, Do joins the hold's *berth.EndError; the joined error matches
+// context.Canceled and context.DeadlineExceeded only if ctx itself has ended. Do repeats a
+// release without an answer within node.Config.Retry; if the release fails, Do sends the event
+// release_failed and returns no error for it. A nil f is refused with berth.ErrInvalidConfig.
 func (l *Locks) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (l *Locks) Do(ctx context.Context, name string, opts *LockOptions, f func(c
 	return lock.hold.Do(ctx, f)
 }
 
-// TryDo is Do by TryLock instead of Lock.
+// TryDo is like Do, but uses TryLock instead of Lock.
 func (l *Locks) TryDo(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -80,9 +79,9 @@ func (l *Locks) TryDo(ctx context.Context, name string, opts *LockOptions, f fun
 	return lock.hold.Do(ctx, f)
 }
 
-// Fence returns the fence of the lock that ctx was made under: the context of Do, or of
-// a handle of this node and name. It returns 0 if ctx was not made under such a lock;
-// every check of fences refuses 0.
+// Fence returns the fence of the lock that ctx was made under, by Do or by a handle of this
+// node and name. Fence returns 0 if ctx was not made under such a lock; every check of fences
+// refuses 0.
 func (l *Locks) Fence(ctx context.Context, name string) int64 {
 	hold := l.held(ctx, name)
 	if hold == nil {
@@ -91,8 +90,8 @@ func (l *Locks) Fence(ctx context.Context, name string) int64 {
 	return hold.Fence()
 }
 
-// Wanted is the Wanted of the lock that ctx was made under, as Fence has it. It returns nil, which is
-// never closed, if ctx was not made under such a lock.
+// Wanted returns Lock.Wanted of the lock that ctx was made under, like Fence. Wanted returns nil,
+// which is never closed, if ctx was not made under such a lock.
 func (l *Locks) Wanted(ctx context.Context, name string) <-chan struct{} {
 	hold := l.held(ctx, name)
 	if hold == nil {
@@ -101,11 +100,13 @@ func (l *Locks) Wanted(ctx context.Context, name string) <-chan struct{} {
 	return hold.Wanted()
 }
 
-// Resume takes up a lock that was detached, in this or another process. The node
-// renews it if it was renewed before. Resume returns berth.ErrNotHeld if the hold has
-// ended, berth.ErrReleased if another node has resumed it or an operator has released
-// it, berth.ErrLost if this node was found dead meanwhile, and berth.ErrInvalidConfig
-// for a token of another kind or namespace, or for a lock that is not detached.
+// Resume takes over a detached lock, whichever process detached it. The node renews the lock if
+// it was renewed before.
+//
+// Resume returns berth.ErrNotHeld if the hold has ended, berth.ErrReleased if another node has
+// resumed the hold or an operator has released it, and berth.ErrLost if this node was found
+// dead meanwhile. Resume returns berth.ErrInvalidConfig for a token of another kind or
+// namespace, and for a lock that is not detached.
 func (l *Locks) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	if l.bad != nil {
 		return nil, l.bad
@@ -117,7 +118,7 @@ func (l *Locks) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	return &Lock{face: face, hold: hold, via: Resumed}, nil
 }
 
-// request is one Lock or LockAll: what all its claims share.
+// request is one call of Lock or LockAll, with the values that all its claims share.
 type request struct {
 	LockOptions
 	l       *Locks
@@ -125,14 +126,14 @@ type request struct {
 	wait    bool
 	endless bool          // the wait has no end
 	start   time.Duration // of the call, on the node's clock
-	bound   time.Duration // of all attempts together, 0 for none
+	bound   time.Duration // limit of all attempts together, 0 for none
 }
 
-// ask is what only lock_acquire takes of a claim.
+// ask has the arguments that are specific to lock_acquire.
 type ask struct {
 	access   Access
 	conflict Conflict
-	draw     uint32 // where a Random claim stands: it comes with the call, so that a replay is equal
+	draw     uint32 // the place of a Random claim, drawn by the caller so that a replay is equal
 	endless  bool   // the wait has no end
 	single   bool   // one attempt, which never waits
 }
@@ -157,7 +158,7 @@ func (l *Locks) request(ctx context.Context, opts *LockOptions, wait bool, names
 	return r, settings.Text("owner", r.owner)
 }
 
-// claim makes the claim for one of the names.
+// claim returns a new claim for one of the names.
 func (r *request) claim(f *line.Face, name string) *engine.Claim {
 	q := &ask{access: r.Access, conflict: r.Conflict, endless: r.endless, single: r.Attempts.Max == 1}
 	if r.Access == Random {
@@ -174,8 +175,8 @@ func (r *request) claim(f *line.Face, name string) *engine.Claim {
 	}
 }
 
-// lock takes one claim from its start to its hold. If the node is replaced meanwhile,
-// lock makes a new claim under the next node: the former place is gone with its node.
+// lock acquires one name. If the node is replaced meanwhile, lock makes a new claim under the
+// next node, since the former place is gone with its node.
 func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
 	for now := start; ; now = r.l.p.Clock.Now() {
 		face := r.l.face()
@@ -195,13 +196,13 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 	}
 }
 
-// left is what is left now of the bounds that all waits share, at least a millisecond;
-// 0 for no bound.
+// left returns what is left of the limits that all waits share, at least a millisecond; 0 for
+// no limit.
 func (r *request) left(now time.Duration) (maxWait, attempts time.Duration) {
 	return line.Rest(r.MaxWait, now-r.start), line.Rest(r.bound, now-r.start)
 }
 
-// via says how a hold came about.
+// via returns how a hold was acquired.
 func via(hold *engine.Hold, conflict Conflict) Via {
 	switch {
 	case !hold.Reentered():
@@ -212,8 +213,8 @@ func via(hold *engine.Hold, conflict Conflict) Via {
 	return Reentered
 }
 
-// ownHold adds to the error of a claim that would wait for its own owner which claim holds for that owner: goroutines that share
-// a context share its owner, and a program with an owner of a fixed name finds itself there when it is started again.
+// ownHold adds the owner's holding claim to an ErrDeadlock. The cause may surprise the caller: goroutines that share a
+// context share its owner, and a restarted program with a fixed owner may meet its former hold.
 func (r *request) ownHold(ctx context.Context, f *line.Face, name string, err error) {
 	var refusal *berth.AcquireError
 	if !errors.As(err, &refusal) || refusal.Reason != berth.ReasonDeadlock {
@@ -223,7 +224,7 @@ func (r *request) ownHold(ctx context.Context, f *line.Face, name string, err er
 	defer cancel()
 	_, entries, failed := f.Decide.Entries(ctx, name)
 	if failed != nil || len(entries) == 0 || entries[0].Err != nil {
-		return // the caller has the error either way
+		return // the caller has the error anyway
 	}
 	h := &entries[0].Entry
 	process := "of this process"
@@ -240,11 +241,11 @@ func (r *request) ownHold(ctx context.Context, f *line.Face, name string, err er
 	refusal.Cause = fmt.Errorf("%w %s: %s", refusal.Cause, text.Word(h.Owner), says)
 }
 
-// detailWaiters is how many waiters an error tells of.
+// detailWaiters is the number of waiters in an error.
 const detailWaiters = 10
 
-// detailed adds who holds and who waits to an error because of others, if the caller
-// asked for that. It reads them after the fact: others may be in the way by then.
+// detailed adds holders and waiters to an error caused by others, if the caller asked for
+// details. The claims are read after the refusal, so they may have changed.
 func (r *request) detailed(ctx context.Context, name string, err error) error {
 	var refusal *berth.AcquireError
 	if !r.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
@@ -252,9 +253,9 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	}
 	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.l.p.Settings.CallTimeout)
 	defer cancel()
-	// A failure loses nothing: the caller has the error either way.
+	// A failure loses nothing: the caller has the error anyway.
 	for h, err := range r.l.face().Holders(ctx, name) {
-		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
+		if err == nil && h.ID != refusal.Claim { // the caller's own claim may not have been removed yet
 			refusal.Holders = append(refusal.Holders, h)
 		}
 	}

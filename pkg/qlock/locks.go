@@ -12,37 +12,36 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Config is what locks are made with. The zero value is valid.
+// Config configures Locks. The zero value is valid.
 type Config struct {
-	// Lease is the lease of locks whose options name none, and the wait lease of all, unless the node's Lease is shorter: a
-	// claim whose process is not heard of for so long leaves the line. Whole milliseconds, at least 20 ms. Default 5 s, or the
+	// Lease is the default lease of locks. It is also their wait lease, unless the node's Lease is shorter: a waiting claim
+	// leaves the line if its process sends no heartbeat for this long. Whole milliseconds, at least 20 ms. Default 5 s, or the
 	// node's Lease if that is shorter.
 	Lease time.Duration
 	// WarnHeldLongerThan is how long a lock is held before an event reports it as perhaps
-	// forgotten; below 0 never. Default the node's.
+	// forgotten; below 0 never. Default the node's value.
 	WarnHeldLongerThan time.Duration
-	// Defaults are the options of claims: of each field that the call does not say. Their
-	// MaxWait, WantAfter, RequeueEvery and Attempts do not count for a call that does not wait.
-	// Default none.
+	// Defaults are used for each field that a call's LockOptions leave zero. A call that does not
+	// wait ignores their MaxWait, WantAfter, RequeueEvery and Attempts. Default none.
 	Defaults LockOptions
 }
 
-// defaultLease is that of locks, which is shorter than that of other primitives.
+// defaultLease is the default lease of locks, which is shorter than that of other primitives.
 const defaultLease = 5 * time.Second
 
-// Locks are the locks of a node, by their names. A node may have several Locks: the same locks, with other defaults. They are safe
-// for concurrent use.
+// Locks are the locks of a node, by name. A node may have several Locks, which give access to the same locks with different
+// defaults. Locks are safe for concurrent use.
 type Locks struct {
 	p        *line.Process
-	bad      error // what each call returns; nil for a usable one
+	bad      error // the error of each call; nil for usable Locks
 	lease    time.Duration
 	wait     time.Duration // the wait lease
 	warn     time.Duration // see engine.Claim.WarnAfter
 	defaults LockOptions   // Config.Defaults, complete
 }
 
-// New returns the locks of a node. New does no I/O and always returns Locks: each call returns what
-// is wrong with the arguments of New, as a *berth.ConfigError, and so does Check of the node.
+// New returns the locks of a node. New does no I/O and always returns Locks. If an argument is bad,
+// each call of the Locks, and Check of the node, returns a *berth.ConfigError.
 func New(n *node.Node, cfg Config) *Locks {
 	l := &Locks{}
 	l.p, l.bad = line.Use(n, func(p *line.Process) error {
@@ -52,7 +51,7 @@ func New(n *node.Node, cfg Config) *Locks {
 	return l
 }
 
-// complete takes the settings of the node and of cfg.
+// complete takes over the settings of the node and of cfg.
 func (l *Locks) complete(s *settings.Common, cfg *Config) (err error) {
 	l.lease = cmp.Or(cfg.Lease, min(defaultLease, s.Lease))
 	l.wait, l.warn = min(l.lease, s.Lease), cfg.WarnHeldLongerThan
@@ -63,10 +62,10 @@ func (l *Locks) complete(s *settings.Common, cfg *Config) (err error) {
 	return err
 }
 
-// face is the node that the process is now.
+// face returns the process's present node, as locks see it.
 func (l *Locks) face() *line.Face { return l.p.Face(keyspace.Lock) }
 
-// held is the hold of the lock that a context was made under, nil for none.
+// held returns the hold of the lock that ctx was made under, nil for none.
 func (l *Locks) held(ctx context.Context, name string) *engine.Hold {
 	if l.bad != nil {
 		return nil

@@ -16,25 +16,24 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// LockAll locks all the names or none. The order is the same for every caller, so that
-// two calls that share names never wait for each other. Repeated names count once.
-// While LockAll waits for the rest, it renews what it holds already, even with NoRenew;
-// a fixed lease starts once all are held. If a lock is lost meanwhile, the wait ends.
-// MaxWait and Attempts bound all waits together. All locks have one owner: that of ctx,
-// or one made for them.
+// LockAll locks all the names or none. The order is the same for every caller, so two calls
+// that share names never wait for each other in a cycle. Repeated names count once. While
+// LockAll waits for the rest, it renews the locks that it has, even with NoRenew; a fixed lease
+// starts once all are held. If a lock is lost meanwhile, the wait ends. MaxWait and Attempts
+// limit all waits together. All locks have one owner: that of ctx, or a new one.
 //
-// Its errors are those of Lock, for the name that was not acquired. When ctx ends,
-// LockAll returns at once and releases in the background what it had.
+// LockAll returns the errors of Lock, for the name that was not acquired. When ctx ends,
+// LockAll returns at once and releases its locks in the background.
 func (l *Locks) LockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
 	return l.lockAll(ctx, names, opts, true)
 }
 
-// TryLockAll is LockAll that never waits.
+// TryLockAll is like LockAll, but never waits.
 func (l *Locks) TryLockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
 	return l.lockAll(ctx, names, opts, false)
 }
 
-// DoAll is Do by LockAll instead of Lock.
+// DoAll is like Do, but uses LockAll instead of Lock.
 func (l *Locks) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -46,7 +45,7 @@ func (l *Locks) DoAll(ctx context.Context, names []string, opts *LockOptions, f 
 	return set.do(ctx, f)
 }
 
-// TryDoAll is Do by TryLockAll instead of Lock.
+// TryDoAll is like Do, but uses TryLockAll instead of Lock.
 func (l *Locks) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -85,7 +84,8 @@ func (l *Locks) lockAll(ctx context.Context, names []string, opts *LockOptions, 
 	return newLockSet(ctx, locks, l.p.Clock.Now()-r.start), nil
 }
 
-// lockAll locks one name after the other, and returns what it holds, beside an error too.
+// lockAll locks one name after the other, and returns the locks that it has, even with an
+// error.
 func (r *request) lockAll(ctx context.Context, names []string) (locks []*Lock, err error) {
 	keeping, stop := context.WithCancel(context.Background())
 	var keepers sync.WaitGroup
@@ -124,7 +124,7 @@ func (r *request) lockAll(ctx context.Context, names []string) (locks []*Lock, e
 	return locks, nil
 }
 
-// fixed says whether the locks have leases that end and that nobody renews.
+// fixed reports whether the locks have leases that end and that nobody renews.
 func (r *request) fixed() bool { return r.NoRenew && r.Lease != berth.Forever }
 
 // keep renews a lock with a fixed lease during the wait for the rest; other locks renew
@@ -135,15 +135,14 @@ func (r *request) keep(ctx context.Context, lock *Lock) {
 	for {
 		select {
 		case <-ticker.C:
-			_ = lock.Renew(ctx) // what it does not keep, lockAll finds lost
+			_ = lock.Renew(ctx) // after a failure, lockAll finds the lock lost
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// lostMeanwhile is the error of a LockAll that lost a lock while it waited for
-// another.
+// lostMeanwhile returns the error of a LockAll that lost a lock while it waited for another.
 func (r *request) lostMeanwhile(ctx context.Context, lock *Lock, err error) error {
 	refusal := &berth.AcquireError{
 		Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: r.l.p.Clock.Now() - r.start, Cause: err,
@@ -154,30 +153,30 @@ func (r *request) lostMeanwhile(ctx context.Context, lock *Lock, err error) erro
 	return refusal
 }
 
-// drop releases what was locked, the last first; in the background if ctx has ended.
+// drop releases the locks, the last first; in the background if ctx has ended.
 func drop(ctx context.Context, locks []*Lock) {
 	for _, lock := range slices.Backward(locks) {
 		if ctx.Err() != nil {
 			lock.hold.Drop()
 		} else {
-			_ = lock.Release(ctx) // it ends with its lease otherwise; the observer is told
+			_ = lock.Release(ctx) // after a failure the lock ends with its lease; the observer is told
 		}
 	}
 }
 
-// LockSet is what LockAll holds: several locks as one. It ends when the first of the
-// locks ends. It is safe for concurrent use.
+// LockSet is the handle of several locks, which LockAll returns. A LockSet ends when the first
+// of its locks ends. A LockSet is safe for concurrent use.
 type LockSet struct {
 	locks  []*Lock
 	waited time.Duration
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	wanted func() <-chan struct{} // is closed when the first of the locks is wanted back
+	wanted func() <-chan struct{} // closed when the first of the locks is wanted back
 }
 
 var _ berth.Handle = (*LockSet)(nil)
 
-// newLockSet makes the handle of locks that are held.
+// newLockSet returns the handle of held locks.
 func newLockSet(ctx context.Context, locks []*Lock, waited time.Duration) *LockSet {
 	s := &LockSet{locks: locks, waited: waited}
 	under := context.WithoutCancel(ctx)
@@ -201,10 +200,10 @@ func newLockSet(ctx context.Context, locks []*Lock, waited time.Duration) *LockS
 	return s
 }
 
-// Locks are the locks, in the order of Names. Releasing one ends the set.
+// Locks returns the locks, in the order of Names. The release of one lock ends the set.
 func (s *LockSet) Locks() []*Lock { return slices.Clone(s.locks) }
 
-// Names are the names, each once, in the order in which they were locked.
+// Names returns the names, each once, in the order in which they were locked.
 func (s *LockSet) Names() []string {
 	names := make([]string, len(s.locks))
 	for i, lock := range s.locks {
@@ -213,7 +212,7 @@ func (s *LockSet) Names() []string {
 	return names
 }
 
-// Fences are the fences by name.
+// Fences returns the fences by name.
 func (s *LockSet) Fences() map[string]int64 {
 	return maps.Collect(func(yield func(string, int64) bool) {
 		for _, lock := range s.locks {
@@ -224,8 +223,8 @@ func (s *LockSet) Fences() map[string]int64 {
 	})
 }
 
-// Left is the least time until a lock's local deadline: berth.Forever for no end, 0
-// once one of the locks has ended.
+// Left returns the time until the earliest local deadline of the locks: berth.Forever for no
+// end, 0 once one of the locks has ended.
 func (s *LockSet) Left() time.Duration {
 	left := berth.Forever
 	for _, lock := range s.locks {
@@ -234,20 +233,18 @@ func (s *LockSet) Left() time.Duration {
 	return left
 }
 
-// Waited is how long the acquiring call took.
+// Waited returns how long the acquiring call took.
 func (s *LockSet) Waited() time.Duration { return s.waited }
 
-// Context returns the set's context. It has the values of the acquiring context and the
-// owner, and ends with the first of the holds, not with the acquiring context.
-// context.Cause says why.
+// Context returns the set's context, which has the owner and the values of the acquiring
+// context but ends only with the first of the holds. Its context.Cause says why.
 func (s *LockSet) Context() context.Context {
 	_ = s.Err()
 	return s.ctx
 }
 
-// Within returns a context that ends with ctx or with the first of the holds, whichever
-// comes first. It carries the owner. Call the CancelFunc when the work under the
-// context is done.
+// Within returns a context that carries the owner and ends with ctx or with the first of the
+// holds, whichever ends first. Call the CancelFunc when the work under the context is done.
 func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	for _, lock := range s.locks {
 		ctx = lock.hold.Mark(ctx)
@@ -255,10 +252,11 @@ func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFu
 	return engine.Within(ctx, s.ctx, s)
 }
 
-// Done is closed when the first of the holds has ended.
+// Done returns a channel that is closed when the first of the holds has ended.
 func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
 
-// Err is nil while all holds live; afterwards it says why one of them ended. Of a nil LockSet it is berth.ErrNotHeld.
+// Err returns nil while all holds live, and afterwards the reason for the end of one of them. Err of a nil LockSet is
+// berth.ErrNotHeld.
 func (s *LockSet) Err() error {
 	if s == nil {
 		return berth.ErrNotHeld
@@ -273,7 +271,7 @@ func (s *LockSet) Err() error {
 	return nil
 }
 
-// named says which of the locks an error is about.
+// named adds the name of the lock to an error.
 func named(lock *Lock, err error) error {
 	if _, said := errors.AsType[*berth.EndError](err); said || err == nil {
 		return err
@@ -281,11 +279,12 @@ func named(lock *Lock, err error) error {
 	return fmt.Errorf("%q: %w", lock.Name(), err)
 }
 
-// Wanted is closed when the first of the locks is wanted back, as Lock.Wanted has it.
+// Wanted returns a channel that is closed when the first of the locks is wanted back; see
+// Lock.Wanted.
 func (s *LockSet) Wanted() <-chan struct{} { return s.wanted() }
 
-// Release releases all locks, the last first, as Lock.Release does, and joins the
-// errors. Of a nil LockSet it returns berth.ErrNotHeld.
+// Release releases all locks, the last first, by Lock.Release, and joins the errors. Release of
+// a nil LockSet returns berth.ErrNotHeld.
 func (s *LockSet) Release(ctx context.Context) error {
 	if s == nil {
 		return berth.ErrNotHeld
@@ -297,13 +296,13 @@ func (s *LockSet) Release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Renew renews all locks, as Lock.Renew does, and joins the errors.
+// Renew renews all locks by Lock.Renew, and joins the errors.
 func (s *LockSet) Renew(ctx context.Context) error {
 	return s.each(func(lock *Lock) error { return lock.Renew(ctx) })
 }
 
-// Extend extends all locks, as Lock.Extend does, and joins the errors. If one may not
-// be extended, none is.
+// Extend extends all locks by Lock.Extend, and joins the errors. If one lock may not be
+// extended, none is.
 func (s *LockSet) Extend(ctx context.Context, by time.Duration) error {
 	if err := checkExtension(by); err != nil {
 		return err
@@ -324,7 +323,7 @@ func (s *LockSet) each(do func(*Lock) error) error {
 	return errors.Join(errs...)
 }
 
-// do runs f under all locks and releases them, also when f panics.
+// do runs f under all locks and releases them, even if f panics.
 func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err error) {
 	inner, cancel := s.Within(ctx)
 	defer func() {
@@ -332,7 +331,7 @@ func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err er
 		ended := s.Err()
 		released := s.Release(ctx)
 		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
-			ended = released // one had ended, and nobody here had heard of it yet
+			ended = released // a lock had ended, which this process had not learned yet
 		}
 		err = caller.Outcome(ctx, err, ended, ended != nil)
 	}()

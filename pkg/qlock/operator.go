@@ -10,14 +10,14 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Operator has the calls for operators that only locks have; the Operator of the node has those of all kinds.
-// It is safe for concurrent use.
+// Operator has the operators' calls that are specific to locks; node.Operator has the calls for all kinds. An
+// Operator is safe for concurrent use.
 type Operator struct {
 	p   *line.Process
-	bad error // what each call returns; nil for a usable one
+	bad error // the error of each call; nil for a usable Operator
 }
 
-// NewOperator returns the calls for operators that only locks have. It does no I/O. Of a nil node each call returns a
+// NewOperator returns an Operator on a node. NewOperator does no I/O. If the node is nil, each call returns a
 // *berth.ConfigError.
 func NewOperator(n *node.Node) *Operator {
 	o := &Operator{}
@@ -25,10 +25,10 @@ func NewOperator(n *node.Node) *Operator {
 	return o
 }
 
-// Extend moves the deadline of a lock's hold further off by so much, whoever has it:
-// whole milliseconds, above 0. Extend never shortens, and MaxHold still bounds the hold.
-// The holder's handle hears of it with its next heartbeat. Extend returns
-// berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig, or the server's error.
+// Extend adds a time to the deadline of a lock's present hold: whole milliseconds, above 0.
+// MaxHold still limits the hold. The holder's handle learns of the new deadline with its next
+// heartbeat. Extend returns berth.ErrNotHeld if the lock is free, berth.ErrInvalidConfig, or
+// the server's error.
 func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) error {
 	if o.bad != nil {
 		return o.bad

@@ -10,28 +10,25 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// Access says where in the line a claim stands. The zero value says nothing: see
-// LockOptions.
+// Access says where in the line a claim stands. The zero value means unset; see LockOptions.
 type Access int
 
-// The ways to stand in line. They may be mixed on one name: the claims of one
-// priority stand in one line.
+// The ways to stand in line. One name may have claims of all ways, which stand in one line per
+// priority.
 const (
-	// Queued: first come, first served. A Random claim may draw a place ahead
-	// of it.
+	// Queued: first come, first served. A Random claim may draw a place ahead of a Queued one.
 	Queued Access = iota + 1
-	// Random: the claim draws one place, each as likely, among the Queued and Random
-	// claims of its priority, from before the first to behind the last.
+	// Random: the claim draws one place, with equal chances, among the Queued and Random claims of
+	// its priority, from before the first to behind the last.
 	Random
-	// LIFO: last come, first served, behind the Queued and Random ones of its
-	// priority, for as long as there are any.
+	// LIFO: last come, first served, but behind all Queued and Random claims of the same priority.
 	LIFO
 )
 
-// String is the word that the scripts read: queued, random or lifo.
+// String returns the word that the scripts read: queued, random or lifo.
 func (a Access) String() string {
 	switch a {
-	case 0: // it says nothing
+	case 0: // unset
 		return ""
 	case Queued:
 		return "queued"
@@ -45,32 +42,31 @@ func (a Access) String() string {
 
 func (a Access) valid() bool { return a >= Queued && a <= LIFO }
 
-// Conflict says what happens when the owner of a claim holds the lock already.
-// Owners are given by berth.WithOwner, and by the context of Do, Within or Context.
-// The zero value says nothing: see LockOptions.
+// Conflict says what happens to a claim whose owner already holds the lock. The owner comes
+// from berth.WithOwner, or from the context of Do, Within or Context. The zero value means
+// unset; see LockOptions.
 type Conflict int
 
 // The conflict strategies.
 const (
-	// FailDeadlock: the call returns berth.ErrDeadlock at once. The error says which claim holds for the owner.
+	// FailDeadlock: the call returns berth.ErrDeadlock at once. The error names the owner's holding claim.
 	FailDeadlock Conflict = iota + 1
-	// Wait: the claim stands in line behind its owner's own hold. Where neither
-	// that hold nor the wait has an end, it is refused with berth.ErrDeadlock.
+	// Wait: the claim waits in line for the end of its owner's own hold. If neither that hold nor
+	// the wait has an end, the claim is refused with berth.ErrDeadlock.
 	Wait
-	// WorkThrough: the claim is granted at once, and ends with the outermost
-	// entry at the latest. Goroutines that share an owner, as by the context of one Do, are then inside together:
-	// berth.WithOwner(ctx, "") makes each its own owner.
+	// WorkThrough: the claim is granted at once, and ends with the outermost entry at the latest. Goroutines that
+	// share an owner, such as those with the context of one Do, are then inside together; berth.WithOwner(ctx,
+	// "") makes each its own owner.
 	WorkThrough
-	// ExtendAndWorkThrough: the same, and the owner's deadline moves further off
-	// by the claim's lease; what is unused is given back when the claim is
-	// released.
+	// ExtendAndWorkThrough: like WorkThrough, and the claim's lease is added to the owner's
+	// deadline. The release of the claim gives unused time back.
 	ExtendAndWorkThrough
 )
 
-// String is the word that the scripts read: fail, wait, work or extend.
+// String returns the word that the scripts read: fail, wait, work or extend.
 func (s Conflict) String() string {
 	switch s {
-	case 0: // it says nothing
+	case 0: // unset
 		return ""
 	case FailDeadlock:
 		return "fail"
@@ -86,74 +82,68 @@ func (s Conflict) String() string {
 
 func (s Conflict) valid() bool { return s >= FailDeadlock && s <= ExtendAndWorkThrough }
 
-// LockOptions are the options of one claim. A zero field is taken from Config.Defaults,
-// then from the default named here. A nil pointer leaves all fields zero.
+// LockOptions are the options of one claim. A zero field takes its value from Config.Defaults,
+// then from the default named here. A nil pointer means that all fields are zero.
 type LockOptions struct {
-	// Priority moves the claim ahead of lower ones in line: -128 to 127.
-	// Default 0.
+	// Priority puts the claim ahead of all lower priorities in line: -128 to 127. Default 0.
 	Priority int
-	// Lease is how long the lock is held without being renewed: whole
-	// milliseconds, at least 20 ms, or berth.Forever. A lease that is longer than
-	// the wait lease begins with the first heartbeat after the grant, a third of
-	// the wait lease later at the most; with NoRenew or MaxHold, before Lock
-	// returns. For an entry of an owner that holds the lock already the lease counts
-	// only with ExtendAndWorkThrough, as what is added. Default Config.Lease.
+	// Lease is how long the lock is held without a renewal: whole milliseconds, at least 20 ms, or
+	// berth.Forever. A Lease longer than the wait lease begins with the first heartbeat after the
+	// grant, at most a third of the wait lease later; with NoRenew or MaxHold such a Lease begins
+	// before Lock returns. If the owner already holds the lock, Lease is only used by
+	// ExtendAndWorkThrough, as the time to add. Default Config.Lease.
 	Lease time.Duration
-	// NoRenew leaves the renewing to the caller: the hold ends with its lease
-	// unless Renew is called. Default false.
+	// NoRenew turns off automatic renewal: the hold ends with its lease unless the caller calls
+	// Renew. Default false.
 	NoRenew bool
-	// MaxHold bounds how long the lock may be held, renewed or not: whole
-	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
+	// MaxHold limits how long the lock may be held, renewed or not: whole milliseconds, at least
+	// 20 ms, or berth.Forever for no limit. Default no limit.
 	MaxHold time.Duration
-	// MaxWait bounds the wait, beside ctx; berth.Forever is no bound. Calls that do
-	// not wait refuse it. Default no bound.
+	// MaxWait limits the wait, in addition to ctx; berth.Forever for no limit. Calls that do not
+	// wait refuse MaxWait. Default no limit.
 	MaxWait time.Duration
-	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
-	// Wanted of so many holders is closed. After each further such time it asks again. At
-	// least 20 ms, or berth.Forever for never. Calls that do not
-	// wait refuse it. Default never.
+	// WantAfter makes a claim that has waited at the head of the line for this long ask for the lock:
+	// the Wanted of every entry of the holding owner is closed. The claim asks again after each
+	// further WantAfter. At least 20 ms, or berth.Forever for never. Calls that do not wait refuse
+	// WantAfter. Default never.
 	WantAfter time.Duration
-	// Meta is stored with the claim and shown in listings: up to 16 KiB. It takes the
-	// place of the defaults' Meta; an empty map is none. Default none.
+	// Meta is stored with the claim and shown in listings: up to 16 KiB. Meta replaces the Meta of
+	// the defaults; an empty map means none. Default none.
 	Meta map[string]string
-	// Attrs goes to the Logger and the Observer with every event of the claim, and not
-	// to the server. It takes the place of the defaults' Attrs. Default none.
+	// Attrs is passed to the Logger and the Observer with every event of the claim, but not sent
+	// to the server. Attrs replaces the Attrs of the defaults. Default none.
 	Attrs map[string]any
-	// Access is how the claim stands in line. Default Queued.
+	// Access says where in the line the claim stands. Default Queued.
 	Access Access
-	// Conflict is what happens if the owner holds the lock already. Default
-	// FailDeadlock.
+	// Conflict says what happens if the owner already holds the lock. Default FailDeadlock.
 	Conflict Conflict
-	// RequeueEvery sends the claim to the end of the line once each such period of
-	// waiting: at least 20 ms, or berth.Forever for never. Not with LIFO, whose end of
-	// the line is where the claim stands. Calls that do not wait refuse it. Default never.
+	// RequeueEvery sends the claim to the end of the line each time it has waited this long: at
+	// least 20 ms, or berth.Forever for never. RequeueEvery cannot be combined with LIFO. Calls
+	// that do not wait refuse RequeueEvery. Default never.
 	RequeueEvery time.Duration
-	// Attempts bounds the wait to a number of attempts. Calls that do not wait refuse
-	// it. Default no bound.
+	// Attempts limits the wait to a number of attempts. Calls that do not wait refuse Attempts.
+	// Default no limit.
 	Attempts Attempts
-	// DetailedErrors adds who holds, and who waits, to an *AcquireError for
-	// which others are the reason: two more calls. Default false.
+	// DetailedErrors adds holders and waiters to an *AcquireError if others are the reason, at the
+	// cost of two more calls. Default false.
 	DetailedErrors bool
-	// NoDefaults has the call go by its own fields and the defaults named here alone,
-	// not by Config.Defaults. Default false.
+	// NoDefaults skips Config.Defaults: a zero field takes the default named here. Default false.
 	NoDefaults bool
 }
 
-// Attempts bounds a wait to the time that so many attempts would take. Nothing polls:
-// the claim stands in line for all of that time. A field that is zero says nothing, as
-// in LockOptions.
+// Attempts limits a wait to the time that a number of attempts would take. Nothing polls: the
+// claim stands in line for all of that time. A zero field means unset, as in LockOptions.
 type Attempts struct {
-	// Max is how many attempts there are, up to 1,000,000; the first one is at once, so
-	// that 1 never waits. Below 0 there is no bound. Default no bound.
+	// Max is the number of attempts, up to 1,000,000. The first attempt is made at once, so 1
+	// never waits. Below 0 for no limit. Default no limit.
 	Max int
 	// Delay is the pause between two attempts. Default 200 ms.
 	Delay time.Duration
-	// Jitter is drawn from 0 up to it and added to each Delay; below 0 for none.
-	// Default 25 ms.
+	// Jitter is the maximum of a random time added to each Delay; below 0 for none. Default 25 ms.
 	Jitter time.Duration
 }
 
-// or returns the options with the fields of d where o says nothing.
+// or returns the options with zero fields taken from d.
 func (o LockOptions) or(d LockOptions) LockOptions {
 	o.Priority = cmp.Or(o.Priority, d.Priority)
 	o.Lease = cmp.Or(o.Lease, d.Lease)

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// kind is what only locks say to the scripts of all kinds, and hear of them.
+// kind has the scripts, arguments and replies that are specific to locks.
 var kind = line.Kind{
 	Kind: keyspace.Lock,
 	Scripts: line.Scripts{
@@ -29,17 +29,18 @@ var kind = line.Kind{
 	AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 }
 
-// The statuses of the scripts that only locks have; a test compares them with the headers.
+// The statuses of the scripts that are specific to locks; a test compares them with the
+// headers.
 const (
 	statusNotHeld  = "not_held"
 	statusOther    = "other"
 	statusExtended = "extended"
 )
 
-// acquireArgs are what only lock_acquire takes: whether the claim may wait, and how it asks, as
-// scripts/owner/ask.lua reads it.
+// acquireArgs returns the arguments that are specific to lock_acquire: whether the claim may
+// wait, and its options as scripts/owner/ask.lua reads them.
 func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
-	q, _ := c.Request.(*ask) // none for the trial of Check
+	q, _ := c.Request.(*ask) // nil for the trial of Check
 	if q == nil {
 		return line.Flag(c.MayWait), "-", []string{""}
 	}
@@ -53,7 +54,7 @@ func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
 	return waits, "-", []string{text}
 }
 
-// acquireReply reads what only lock_acquire says.
+// acquireReply reads the parts of a reply that are specific to lock_acquire.
 func acquireReply(c *engine.Claim, a engine.Answer, extra string) (_ engine.Answer, err error) {
 	a.Capacity = 0 // a lock has none
 	if extra != "" {
@@ -66,8 +67,8 @@ func acquireReply(c *engine.Claim, a engine.Answer, extra string) (_ engine.Answ
 	return a, err
 }
 
-// entry reads the terms of an entry of an owner that held the lock already, as
-// scripts/owner/reentered.lua writes them.
+// entry reads the terms of a further entry of an owner, as scripts/owner/reentered.lua writes
+// them.
 func entry(text string) (*engine.Entry, error) {
 	var lease, limit, extends, common int64
 	var kind string

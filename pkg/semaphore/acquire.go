@@ -10,24 +10,24 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Acquire waits in line until the permit is granted, ctx ends or MaxWait has
-// passed. Claims of one priority are granted strictly in the order in which the
-// server saw them first.
+// Acquire waits in line until the permit is granted, ctx ends or MaxWait has passed. Claims of
+// one priority are granted strictly in the order in which they first reached the server.
 //
-// If it did not get the permit, Acquire returns a *berth.AcquireError, which matches
-// berth.ErrNotAcquired. When ctx ends, Acquire returns at once; the error then also
-// matches ctx.Err() and context.Cause(ctx), and the node removes the rest of the
-// claim in the background. Acquire returns berth.ErrInvalidConfig for bad options and
-// berth.ErrClosed on a closed node.
+// If the permit is not granted, Acquire returns a *berth.AcquireError, which matches
+// berth.ErrNotAcquired. When ctx ends, Acquire returns at once; the error then also matches
+// ctx.Err() and context.Cause(ctx), and the node removes the claim in the background. Acquire
+// returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed node.
 func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, true)
 }
 
-// TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire
-// never waits in line. If the server does not answer, the call is repeated within
-// node.Config.Retry. Its errors are those of Acquire; the reason in the *berth.AcquireError is
-// ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait or
-// WantAfter of the call is refused, one of the defaults is passed over.
+// TryAcquire takes a permit if enough capacity is free and no claim waits in line. TryAcquire
+// itself never waits in line. If the server does not answer, the call is repeated within
+// node.Config.Retry.
+//
+// TryAcquire returns the errors of Acquire. The reason in the *berth.AcquireError is ReasonFull
+// if too little capacity is free, and ReasonQueuedAhead if other claims wait. A MaxWait or
+// WantAfter in opts is refused; one in Config.Defaults is ignored.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, false)
 }
@@ -73,7 +73,7 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	}
 }
 
-// claim makes the claim for a permit.
+// claim returns a new claim for a permit.
 func (s *Semaphore) claim(f *line.Face, o *AcquireOptions, owner string, wait bool) *engine.Claim {
 	return &engine.Claim{
 		ID: f.Engine.ClaimID(), Kind: keyspace.Sem, Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
@@ -86,16 +86,16 @@ func (s *Semaphore) claim(f *line.Face, o *AcquireOptions, owner string, wait bo
 	}
 }
 
-// Do acquires a permit, runs f under it and releases it, also when f panics. The
-// context of f carries the owner, and ends with ctx or with the permit, whichever comes
-// first.
+// Do acquires a permit, runs f, and releases the permit, even if f panics. The context of f
+// carries the owner, and ends with ctx or with the permit, whichever ends first.
 //
-// If f did not run, Do returns Acquire's error. Otherwise Do returns f's error. If the
-// permit ended before f did, Do joins the *berth.EndError of the permit; what it returns
-// then matches context.Canceled and context.DeadlineExceeded only if ctx itself has
-// ended. A release that the server does not answer
-// is repeated within node.Config.Retry, which Do waits for; it is the event release_failed,
-// and no error. A nil f is refused with berth.ErrInvalidConfig.
+// If f did not run, Do returns Acquire's error. Otherwise Do returns f's error. If the permit
+// ended before f returned, Do joins the permit's *berth.EndError; the joined error matches
+// context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
+//
+// A release without an answer is repeated within node.Config.Retry while Do waits; if the
+// release fails, Do sends the event release_failed and returns no error for it. A nil f is
+// refused with berth.ErrInvalidConfig.
 func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context
 	return permit.hold.Do(ctx, f)
 }
 
-// TryDo is Do by TryAcquire instead of Acquire.
+// TryDo is like Do, but uses TryAcquire instead of Acquire.
 func (s *Semaphore) TryDo(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err

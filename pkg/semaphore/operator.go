@@ -8,14 +8,14 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Operator has the calls for operators that only semaphores have; the Operator of the node has those of all kinds.
-// It is safe for concurrent use.
+// Operator has the operators' calls that are specific to semaphores; node.Operator has the calls for all kinds. An
+// Operator is safe for concurrent use.
 type Operator struct {
 	p   *line.Process
-	bad error // what each call returns; nil for a usable one
+	bad error // the error of each call; nil for a usable Operator
 }
 
-// NewOperator returns the calls for operators that only semaphores have. It does no I/O. Of a nil node each call returns a
+// NewOperator returns an Operator on a node. NewOperator does no I/O. If the node is nil, each call returns a
 // *berth.ConfigError.
 func NewOperator(n *node.Node) *Operator {
 	o := &Operator{}
@@ -23,13 +23,13 @@ func NewOperator(n *node.Node) *Operator {
 	return o
 }
 
-// Resize stores another capacity; nil options are the zero ones. What is held stays held:
-// if that is more than the new capacity, nothing is granted until enough is released.
-// Waiting claims that are heavier than the new capacity end with ReasonTooHeavy.
+// Resize stores another capacity. Nil opts means zero options. Resize ends no hold: if more
+// than the new capacity is held, nothing is granted until enough is released. Waiting claims
+// that are heavier than the new capacity end with berth.ReasonTooHeavy.
 //
-// Resize returns berth.ErrInvalidConfig for a bad name or capacity; berth.ErrAbsent if no
-// capacity is stored, because nobody has used the semaphore or the server has forgotten
-// it; berth.ErrOvertaken if another call has resized it since this one began; berth.ErrIncompatible; or the server's error.
+// Resize returns berth.ErrInvalidConfig for a bad name or capacity. It returns berth.ErrAbsent if no capacity is stored,
+// because nobody has used the semaphore or the server has forgotten it. It returns berth.ErrOvertaken if another call has
+// resized the semaphore since this call began; berth.ErrIncompatible; or the server's error.
 func (o *Operator) Resize(ctx context.Context, name string, capacity int, opts *ResizeOptions) error {
 	if o.bad != nil {
 		return o.bad

@@ -9,52 +9,51 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 )
 
-// AcquireOptions are the options of one acquire. A field that is zero is taken from the
-// Semaphore's Config.Defaults, then from the default named here. A nil pointer leaves all fields zero.
+// AcquireOptions are the options of one acquire. A zero field takes its value from the Semaphore's
+// Config.Defaults, then from the default named here. A nil pointer means that all fields are zero.
 type AcquireOptions struct {
 	// Weight is how much of the capacity the permit takes, at least 1.
 	// Default 1.
 	Weight int
-	// Priority moves the claim ahead of lower ones in line: -128 to 127.
-	// Default 0.
+	// Priority puts the claim ahead of all lower priorities in line: -128 to 127. Default 0.
 	Priority int
-	// Lease is how long the permit lives without being renewed: whole milliseconds, at
-	// least 20 ms, or berth.Forever. A lease longer than node.Config.Lease begins with the
-	// first heartbeat after the grant, at most a third of node.Config.Lease later; with
-	// NoRenew or MaxHold it begins before Acquire returns. Default node.Config.Lease.
+	// Lease is how long the permit lasts without a renewal: whole milliseconds, at least 20 ms, or
+	// berth.Forever. A Lease longer than node.Config.Lease begins with the first heartbeat after
+	// the grant, at most a third of node.Config.Lease later; with NoRenew or MaxHold such a Lease
+	// begins before Acquire returns. Default node.Config.Lease.
 	Lease time.Duration
-	// NoRenew leaves the renewing to the caller: the permit ends with its lease
-	// unless Renew is called. Default false.
+	// NoRenew turns off automatic renewal: the permit ends with its lease unless the caller calls
+	// Renew. Default false.
 	NoRenew bool
-	// MaxHold bounds how long the permit may be held, renewed or not: whole
-	// milliseconds, at least 20 ms, or berth.Forever for no bound. Default no bound.
+	// MaxHold limits how long the permit may be held, renewed or not: whole milliseconds, at least
+	// 20 ms, or berth.Forever for no limit. Default no limit.
 	MaxHold time.Duration
-	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
-	// and TryDo refuse it. Default no bound.
+	// MaxWait limits the wait, in addition to ctx; berth.Forever for no limit. TryAcquire and
+	// TryDo refuse MaxWait. Default no limit.
 	MaxWait time.Duration
-	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: it asks the longest
-	// holders, as many as hold that weight, by closing their Wanted. After each further such time it asks again. At
-	// least 20 ms, or berth.Forever for never. TryAcquire and TryDo
-	// refuse it. Default never.
+	// WantAfter makes a claim that has waited at the head of the line for this long ask holders to give back: it
+	// closes the Wanted of the longest holders, as many as hold the weight that the claim lacks. The claim asks again
+	// after each further WantAfter. At least 20 ms, or berth.Forever for never. TryAcquire and TryDo refuse WantAfter.
+	// Default never.
 	WantAfter time.Duration
 	// Meta is stored with the claim and shown in listings: up to 16 KiB.
 	// Default none.
 	Meta map[string]string
-	// Attrs goes to the Logger and the Observer with every event of the claim, and not
+	// Attrs is passed to the Logger and the Observer with every event of the claim, but not sent
 	// to the server. Default none.
 	Attrs map[string]any
-	// NoDefaults leaves out the defaults of the Semaphore: the call goes
-	// by its own fields and the defaults named here. Default false.
+	// NoDefaults skips Config.Defaults: a zero field takes the default named here. Default false.
 	NoDefaults bool
 }
 
-// own returns the options with maps that are nobody else's: every call reads those of defaults.
+// own returns the options with copies of the maps, since every call reads the maps of the
+// defaults.
 func (o AcquireOptions) own() AcquireOptions {
 	o.Meta, o.Attrs = maps.Clone(o.Meta), maps.Clone(o.Attrs)
 	return o
 }
 
-// or returns the options with the fields of d where o says nothing.
+// or returns the options with zero fields taken from d.
 func (o AcquireOptions) or(d AcquireOptions) AcquireOptions {
 	if o.NoDefaults {
 		return o
@@ -75,7 +74,7 @@ func (o AcquireOptions) or(d AcquireOptions) AcquireOptions {
 	return o
 }
 
-// complete returns the options as they are meant: the last defaults filled in, of them the node's lease, and no bound as 0.
+// complete returns the options with the last defaults filled in, including the node's lease, and with 0 for no limit.
 func (o AcquireOptions) complete(lease time.Duration) AcquireOptions {
 	o.Weight = cmp.Or(o.Weight, 1)
 	o.Lease = cmp.Or(o.Lease, lease)
@@ -91,7 +90,7 @@ func (o AcquireOptions) complete(lease time.Duration) AcquireOptions {
 	return o
 }
 
-// validateDefaults refuses Config.Defaults that no call could go by.
+// validateDefaults refuses Config.Defaults that no call could use.
 func (o AcquireOptions) validateDefaults(lease time.Duration) error {
 	if o.NoDefaults {
 		return berth.Invalid("Defaults.NoDefaults", "it is for a call")
@@ -108,23 +107,21 @@ func (o *AcquireOptions) validate() error {
 	return c.Validate()
 }
 
-// CapacityPolicy says what happens when a Semaphore's capacity differs from the stored
+// CapacityPolicy says what an acquire does if the Semaphore's capacity differs from the stored
 // one.
 type CapacityPolicy int
 
 // The policies.
 const (
-	// CapacityStored goes by the stored capacity. An event at level warn reports the
-	// difference once.
+	// CapacityStored uses the stored capacity. An event at level warn reports the difference once.
 	CapacityStored CapacityPolicy = iota
-	// CapacityStrict refuses the acquire with ReasonCapacity.
+	// CapacityStrict refuses the acquire with berth.ReasonCapacity.
 	CapacityStrict
 	// CapacityOverride stores the Semaphore's capacity, as Resize would.
 	CapacityOverride
 )
 
-// String is the policy's word, which semaphore_acquire reads: stored, strict or
-// override.
+// String returns the policy's word, which semaphore_acquire reads: stored, strict or override.
 func (p CapacityPolicy) String() string {
 	switch p {
 	case CapacityStored:
@@ -139,10 +136,11 @@ func (p CapacityPolicy) String() string {
 
 // ResizeOptions are the options of Resize.
 type ResizeOptions struct {
-	// Keep remembers the capacity for good. Without it, also after an earlier Resize with it, the capacity is forgotten with
-	// the idle semaphore: after node.Config.Linger; where an operator's call has changed it, a minute later still. Default false.
+	// Keep stores the capacity for good. Without Keep, even after an earlier Resize with Keep, an idle semaphore and its
+	// capacity are forgotten after node.Config.Linger, or a minute later if an operator's call has changed the capacity.
+	// Default false.
 	Keep bool
-	// Create stores the capacity also where none is stored yet. Default false: such a
-	// name is refused with berth.ErrAbsent.
+	// Create stores the capacity even if none is stored yet. Default false: such a name is refused
+	// with berth.ErrAbsent.
 	Create bool
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// kind is what only semaphores say to the scripts of all kinds, and hear of them.
+// kind has the scripts, arguments and replies that are specific to semaphores.
 var kind = line.Kind{
 	Kind: keyspace.Sem,
 	Scripts: line.Scripts{
@@ -26,7 +26,7 @@ var kind = line.Kind{
 	AcquireArgs: acquireArgs, AcquireReply: acquireReply,
 }
 
-// The statuses of the scripts that only semaphores have; a test compares them with the
+// The statuses of the scripts that are specific to semaphores; a test compares them with the
 // headers.
 const (
 	statusResized = "resized"
@@ -34,17 +34,17 @@ const (
 	statusStale   = "stale"
 )
 
-// acquireArgs are what only semaphore_acquire takes: what is to happen where another capacity is
-// stored, and the capacity.
+// acquireArgs returns the arguments that are specific to semaphore_acquire: the policy for
+// another stored capacity, and the capacity.
 func acquireArgs(claim *engine.Claim) (waits, policy string, own []string) {
 	waits = line.Flag(claim.MayWait)
-	if s, _ := claim.Request.(*Semaphore); s != nil { // none for the trial of Check
+	if s, _ := claim.Request.(*Semaphore); s != nil { // nil for the trial of Check
 		return waits, s.policy.String(), s.calm
 	}
 	return waits, CapacityStored.String(), []string{state.Calm(claim.Capacity)}
 }
 
-// acquireReply says why a claim got nothing, and looks at the stored capacity.
+// acquireReply adds the cause of a refusal, and compares the stored capacity.
 func acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer, error) {
 	reason := berth.Reason("")
 	if a.Refused != nil {
@@ -64,7 +64,7 @@ func acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer
 	return a, nil
 }
 
-// resize runs semaphore_resize, and sweeps on where it stopped at its bound.
+// resize runs semaphore_resize, and continues the sweep if the script stopped at its limit.
 func resize(ctx context.Context, f *line.Face, name string, capacity int, opts ResizeOptions) error {
 	seen, err := f.Revision(ctx, "Resize", name)
 	if err != nil {
@@ -99,8 +99,7 @@ func resize(ctx context.Context, f *line.Face, name string, capacity int, opts R
 	return f.SweepOn(ctx, name, more)
 }
 
-// stored compares the stored capacity with the claim's, and reports another one
-// once.
+// stored compares the stored capacity with the claim's, and reports a different one once.
 func (s *Semaphore) stored(claim *engine.Claim, capacity int) {
 	if capacity == claim.Capacity {
 		return

@@ -12,32 +12,35 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// Config is what a Semaphore is made with. The zero value is valid.
+// Config configures a Semaphore. The zero value is valid.
 type Config struct {
-	// Defaults are the options of acquires: of each field that the call does not say. Default none.
+	// Defaults are used for each field that a call's AcquireOptions leave zero. Default none.
 	Defaults AcquireOptions
 	// CapacityPolicy says what happens when the stored capacity differs from the
 	// Semaphore's. Default CapacityStored.
 	CapacityPolicy CapacityPolicy
 }
 
-// Semaphore is one name with a capacity. It is safe for concurrent use.
+// Semaphore is one name with a capacity. A Semaphore is safe for concurrent use.
 type Semaphore struct {
 	p        *line.Process
-	bad      error // what each call returns; nil for a usable one
+	bad      error // the error of each call; nil for a usable Semaphore
 	name     string
 	capacity int
 	policy   CapacityPolicy
 	defaults AcquireOptions
-	calm     []string // what semaphore_acquire takes of the capacity
+	calm     []string // the arguments of semaphore_acquire that depend on the capacity
 
-	// differs has, by name, the stored capacity that was last reported as another than a Semaphore's of this process.
+	// differs maps each name to the last stored capacity that was reported as different from that of a Semaphore of
+	// this process.
 	differs *sync.Map
 }
 
-// New returns the semaphore of a name on a node, with a capacity of at least 1. The same
-// name is the same semaphore in every process. New does no I/O and always returns a Semaphore: each call returns what is wrong with
-// the arguments of New, as a *berth.ConfigError, and, but for a bad name, so does Check of the node.
+// New returns the semaphore of a name on a node, with a capacity of at least 1. The same name is the same semaphore in
+// every process.
+//
+// New does no I/O and always returns a Semaphore. If an argument is bad, each call of the Semaphore returns a
+// *berth.ConfigError. Check of the node returns it too, unless the bad argument is the name.
 func New(n *node.Node, name string, capacity int, cfg Config) *Semaphore {
 	s := &Semaphore{name: name, capacity: capacity, calm: []string{state.Calm(capacity)}}
 	s.p, s.bad = line.UseName(n, name, func(p *line.Process) error {
@@ -50,7 +53,7 @@ func New(n *node.Node, name string, capacity int, cfg Config) *Semaphore {
 	return s
 }
 
-// complete looks at the arguments, and takes the settings of cfg.
+// complete checks the arguments, and takes over the settings of cfg.
 func (s *Semaphore) complete(cfg *Config) error {
 	if err := checkCapacity(s.capacity); err != nil {
 		return err
@@ -72,13 +75,13 @@ func checkCapacity(capacity int) error {
 	return nil
 }
 
-// face is the node that the process is now.
+// face returns the process's present node, as semaphores see it.
 func (s *Semaphore) face() *line.Face { return s.p.Face(keyspace.Sem) }
 
-// Name is what is contended for.
+// Name returns the semaphore's name.
 func (s *Semaphore) Name() string { return s.name }
 
-// held is the hold of the permit that a context was made under, nil for none.
+// held returns the hold of the permit that ctx was made under, nil for none.
 func (s *Semaphore) held(ctx context.Context) *engine.Hold {
 	if s.bad != nil {
 		return nil
@@ -86,9 +89,9 @@ func (s *Semaphore) held(ctx context.Context) *engine.Hold {
 	return s.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Sem, Name: s.name})
 }
 
-// Fence returns the fence of the permit that ctx was made under: the context of Do, or
-// of a permit of this node and name. It returns 0 if ctx was not made under such a
-// permit; every check of fences refuses 0.
+// Fence returns the fence of the permit that ctx was made under, by Do or by a permit of this
+// node and name. Fence returns 0 if ctx was not made under such a permit; every check of fences
+// refuses 0.
 func (s *Semaphore) Fence(ctx context.Context) int64 {
 	hold := s.held(ctx)
 	if hold == nil {
@@ -97,8 +100,8 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 	return hold.Fence()
 }
 
-// Wanted is the Wanted of the permit that ctx was made under, as Fence has it. It returns nil, which
-// is never closed, if ctx was not made under such a permit.
+// Wanted returns Permit.Wanted of the permit that ctx was made under, like Fence. Wanted returns
+// nil, which is never closed, if ctx was not made under such a permit.
 func (s *Semaphore) Wanted(ctx context.Context) <-chan struct{} {
 	hold := s.held(ctx)
 	if hold == nil {

@@ -9,27 +9,29 @@ import (
 )
 
 const (
-	// Other is the class of all names whose own class came after Config.MaxClasses others.
+	// Other is the class of all names whose own class came after the first Config.MaxClasses
+	// classes.
 	Other = "other"
 
-	// remembered is for how many names it is known which series they belong to, a power of 2.
+	// remembered is the number of names whose series is remembered, a power of 2.
 	remembered = 4096
-	// mostPrimitives is how many primitives are told apart: there are five with the node, but an event may name any.
+	// mostPrimitives is the number of primitives with series of their own. There are five, including the node, but
+	// an event may name any.
 	mostPrimitives = 8
 )
 
-// classes knows which series a name belongs to. A series never goes, and the class of a name that
-// has come too late is never made: so the events of a claim all meet the same series.
+// classes maps names to series. A series is never removed, and a class that came too late never
+// gets one, so all events of a claim go to the same series.
 type classes struct {
 	nameClass func(string) string
 	rows      int
 	seed      maphash.Seed
-	// memory has at each place the last name of a primitive whose hash is that. It needs no lock, and no
-	// more room than it has.
+	// memory has at each index the last name of a primitive with that hash. memory needs no lock, and
+	// never grows.
 	memory [remembered]atomic.Pointer[remembrance]
 
 	mu         sync.Mutex
-	left       int                   // guarded by mu: how many classes may still come
+	left       int                   // guarded by mu: how many more classes may be made
 	primitives []string              // guarded by mu
 	byClass    map[[2]string]*series // guarded by mu: by primitive and class
 	list       []*series             // guarded by mu: in the order in which they came
@@ -60,7 +62,7 @@ func (c *classes) of(primitive, name string) *series {
 	return s
 }
 
-// find returns the series of a class, and makes it if there is room.
+// find returns the series of a class, and makes the series if the limit allows.
 func (c *classes) find(primitive, class string) *series {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +90,7 @@ func (c *classes) find(primitive, class string) *series {
 	return s
 }
 
-// all returns the series that there are.
+// all returns all series.
 func (c *classes) all() []*series {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,13 +2,14 @@ package measure
 
 import "strings"
 
-// Collapse is a Config.NameClass that puts "*" in place of what tells one name from
-// the next: numbers, and ids. "order:12345" becomes "order:*".
+// Collapse is a Config.NameClass that replaces numbers and ids by "*": "order:12345" becomes
+// "order:*".
 //
-// An id is a UUID, or a word of at least 8 hexadecimal digits, or of at least 16 letters and digits,
-// that has a digit among them, such as an xid, a ULID or a hash. Of every other word the digits alone
-// are replaced: "shard7" becomes "shard*". A word is a run of ASCII letters and digits. What
-// tells names apart without a digit, as "user:alice", stays: give a function of your own.
+// An id is a UUID, or a word with a digit that has at least 8 characters, all hexadecimal, or at
+// least 16 characters, such as an xid, a ULID or a hash. In every other word only the digits are
+// replaced: "shard7" becomes "shard*". A word is a run of ASCII letters and digits. Names that differ
+// without a digit, such as "user:alice", are left as they are; for such names write your own
+// function.
 func Collapse(name string) string {
 	if !strings.ContainsAny(name, "0123456789") {
 		return name
@@ -35,7 +36,7 @@ func Collapse(name string) string {
 	return b.String()
 }
 
-// collapseWord writes a word without what is an id or a number.
+// collapseWord writes a word with its id or its numbers replaced.
 func collapseWord(b *strings.Builder, word string) {
 	digits, hex := 0, 0
 	for i := range len(word) {
@@ -60,7 +61,7 @@ func collapseWord(b *strings.Builder, word string) {
 	}
 }
 
-// uuidLength is that of 8-4-4-4-12 hexadecimal digits.
+// uuidLength is the length of 8-4-4-4-12 hexadecimal digits.
 const uuidLength = 36
 
 // isUUID reports whether the text begins with a UUID that is a word of its own.

@@ -1,19 +1,19 @@
-// Package measure makes metrics of the events of package observe: which instruments
-// there are, what an event adds to each, and which series a name belongs to. It depends on no
-// metrics library. contrib/prometheus and contrib/otel register what it measures; to write
-// to another library, see [New].
+// Package measure turns the events of package observe into metrics. It defines the instruments,
+// how an event changes each of them, and the series that a name belongs to. It depends on no
+// metrics library: contrib/prometheus and contrib/otel register the metrics; for another
+// library see [New].
 //
 // # Names
 //
-// There is no limit to how many names users contend for, so a name never becomes a label.
-// Config.NameClass maps each name to a class, and [Collapse] is such a function. The first
-// Config.MaxClasses classes have series of their own; all others share the class [Other].
-// A class keeps its series for good, so that what begins in a series also ends there.
+// The number of names is unlimited, so a name never becomes a label. Instead Config.NameClass,
+// for example [Collapse], maps each name to a class. The first Config.MaxClasses classes have
+// series of their own; all other classes share the class [Other]. A class never loses its
+// series, so a claim that begins in a series also ends there.
 //
 // # Instruments
 //
-// [Instruments] lists them. Where a pool of connections would have the same, the name
-// and the meaning are those of OpenTelemetry's db.client.connection metrics.
+// [Instruments] lists the instruments. An instrument that a connection pool would have too has
+// the name and the meaning of OpenTelemetry's db.client.connection metrics.
 //
 //	berth.acquires            acquires that have ended, by outcome
 //	berth.wait_time           how long it took to get what was asked for
@@ -27,6 +27,6 @@
 //	berth.heartbeat_delay     how late heartbeats were sent
 //	berth.events              all other events, by kind
 //
-// All of them say what this process knows. What no process knows of itself, such as
-// who else waits, is read from the server by `berth exporter`.
+// All instruments measure this process alone. The command `berth exporter` reads from the
+// server what no single process knows, such as the length of a line.
 package measure

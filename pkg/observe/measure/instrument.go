@@ -2,15 +2,15 @@ package measure
 
 import "slices"
 
-// Type is how an instrument's value changes.
+// Type says how an instrument's value changes.
 type Type uint8
 
 const (
 	// Counter only grows.
 	Counter Type = iota + 1
-	// Gauge grows and falls: of OpenTelemetry an UpDownCounter.
+	// Gauge grows and falls: an UpDownCounter of OpenTelemetry.
 	Gauge
-	// Histogram takes single values.
+	// Histogram counts single values in buckets.
 	Histogram
 )
 
@@ -18,18 +18,20 @@ const (
 type Instrument struct {
 	// Name is the name in the form of OpenTelemetry: "berth.wait_time".
 	Name string
-	// Help says in one sentence what is measured.
+	// Help describes the instrument in one sentence.
 	Help string
-	// Unit is that of UCUM: "s" of a histogram, else what is counted, in braces: "{claim}".
+	// Unit is a unit of UCUM: "s" for a histogram, else the counted thing in braces, such as
+	// "{claim}".
 	Unit string
 	// Type is how the value changes.
 	Type Type
-	// Labels are the labels of each series, in their order: "primitive", as in observe.Event;
-	// "name_class", which is empty for what is about no name; "outcome", how an acquire, a hold or
-	// a heartbeat has ended; "call", which one was given up: "acquire", "release" or "cleanup";
-	// "kind", of an event. All their values come from short lists, and the classes are bounded.
+	// Labels are the labels of each series, in order. "primitive" is as in observe.Event.
+	// "name_class" is the class, empty for events about no name. "outcome" says how an acquire, a
+	// hold or a heartbeat ended. "call" is the call that was given up: "acquire", "release" or
+	// "cleanup". "kind" is the kind of an event. Each label has few values: short lists, and at
+	// most Config.MaxClasses classes and [Other].
 	Labels []string
-	// Buckets are the upper bounds of a histogram, in seconds.
+	// Buckets are the upper bounds of a histogram's buckets, in seconds.
 	Buckets []float64
 }
 
@@ -48,8 +50,7 @@ const (
 	events
 )
 
-// Instruments returns all instruments, in the order of the package comment. The slice is the
-// caller's.
+// Instruments returns all instruments, in the order of the package comment, in a new slice.
 func Instruments() []Instrument {
 	spans := []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 3600}
 	delays := []float64{0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
@@ -101,5 +102,5 @@ func Instruments() []Instrument {
 	}
 }
 
-// labels are those of an instrument that tells names apart.
+// labels are the labels of an instrument with classes of names.
 func labels(more ...string) []string { return append([]string{"primitive", "name_class"}, more...) }

@@ -10,22 +10,23 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Config says how names become classes.
+// Config configures a Meter.
 type Config struct {
-	// NameClass returns the class of a name, such as "order:*" of "order:12345". It must
-	// always return the same class for a name, and several goroutines call it at once. It is not
-	// called for each event: what it returned is remembered for 4096 names. Required; see [Collapse].
+	// NameClass returns the class of a name, such as "order:*" for "order:12345". NameClass must
+	// always return the same class for the same name, and several goroutines call it at once.
+	// NameClass is not called for each event: the Meter remembers the classes of 4096 names.
+	// Required; see [Collapse].
 	NameClass func(name string) string
-	// MaxClasses is how many classes have series of their own, all primitives together; those
-	// that come later share the class [Other]. Default 200.
+	// MaxClasses is how many classes have series of their own, all primitives together; later
+	// classes share the class [Other]. Default 200.
 	MaxClasses int
 }
 
-// Record takes one value of one series of a histogram. ctx has the values of the call that the
-// value is of.
+// Record records one value in one series of a histogram. ctx has the values of the call that
+// was measured.
 type Record func(ctx context.Context, value float64)
 
-// Meter is an observer that measures. One of them may serve all clients of a process. It is
+// Meter is an observer that measures. One Meter may serve all nodes of a process. A Meter is
 // safe for concurrent use.
 type Meter struct {
 	instruments []Instrument
@@ -35,12 +36,13 @@ type Meter struct {
 	classes     classes
 }
 
-// New returns a Meter for a metrics library. The Meter keeps the counters and the gauges itself:
-// the library asks for them by [Meter.Collect] when it is scraped. What belongs to a
-// histogram goes to the library at once: histogram returns what takes the values of one series.
-// It is called once for each series, or a few times at the same moment.
+// New returns a Meter for a metrics library. The Meter keeps counters and gauges itself; the
+// library reads them by [Meter.Collect] when it is scraped. Values of histograms go to the
+// library at once, through the Record that histogram returns for a series. histogram is called
+// once for each series, or a few times at the same moment.
 //
-// It returns a *[berth.ConfigError] for the fields "NameClass" (nil), "MaxClasses" (below 0) and "histogram" (nil).
+// New returns a *[berth.ConfigError] for the fields "NameClass" (nil), "MaxClasses" (below 0) and "histogram"
+// (nil).
 func New(cfg Config, histogram func(in Instrument, values []string) Record) (*Meter, error) {
 	if cfg.NameClass == nil {
 		return nil, berth.Invalid("NameClass", "must be set, since a name is no label: take measure.Collapse, or a function of your own")
@@ -94,7 +96,7 @@ func (m *Meter) Observe(e observe.Event) {
 	}
 }
 
-// beat measures heartbeats that were sent together.
+// beat measures a batch of heartbeats.
 func (m *Meter) beat(s *series, e *observe.Event) {
 	answered := rowAnswered
 	if e.Err != nil {
@@ -104,7 +106,7 @@ func (m *Meter) beat(s *series, e *observe.Event) {
 	m.record(s, heartbeatDelay, e.Context, e.Late)
 }
 
-// record takes a value of a histogram.
+// record records a value of a histogram.
 func (m *Meter) record(s *series, instrument int, ctx context.Context, value time.Duration) { //nolint:revive // a value's context is no call's
 	at := &s.records[instrument]
 	record := at.Load()
@@ -120,8 +122,9 @@ func (m *Meter) record(s *series, instrument int, ctx context.Context, value tim
 	(*record)(ctx, value.Seconds())
 }
 
-// Collect tells visit of each series of a counter or a gauge that has been measured: its
-// instrument, the values of its labels, and its value. Those of classes that came first are first.
+// Collect calls visit for each counter and gauge series that has been measured, with its
+// instrument, the values of its labels, and its value. The classes come in the order in which they
+// were first seen.
 func (m *Meter) Collect(visit func(in Instrument, values []string, value int64)) {
 	for _, s := range m.classes.all() {
 		for i := range s.cells {
@@ -133,7 +136,7 @@ func (m *Meter) Collect(visit func(in Instrument, values []string, value int64))
 	}
 }
 
-// series is all that is measured of a primitive and a class.
+// series has all values of a primitive and a class.
 type series struct {
 	primitive, class string
 	cells            []cell // by row
@@ -153,15 +156,15 @@ func (s *series) add(row int, by int64) {
 	}
 }
 
-// move moves a gauge.
+// move changes a gauge.
 func (s *series) move(row int, by int64) {
 	if by != 0 {
 		s.add(row, by)
 	}
 }
 
-// values are those of the labels of an instrument; last is that of a label which is neither the
-// primitive nor the class.
+// values returns the label values of an instrument; last is the value of a label that is
+// neither the primitive nor the class.
 func (s *series) values(in Instrument, last string) []string {
 	values := make([]string, len(in.Labels))
 	for i, label := range in.Labels {

@@ -2,14 +2,14 @@ package measure
 
 import "github.com/berth-go/berth/pkg/observe"
 
-// row is one number of each primitive and class: of a counter or a gauge, and the value of the
-// instrument's last label, "" where that is the class.
+// row is a counter or a gauge that each primitive and class has once, with the value of the
+// instrument's last label, "" if that label is the class.
 type row struct {
 	instrument int
 	value      string
 }
 
-// The rows that are not of one kind of event.
+// The rows that do not belong to one kind of event.
 const (
 	rowWaiting = iota
 	rowHeld
@@ -25,7 +25,7 @@ const (
 // fixed stands for an instrument: one of these rows counts the kind.
 const fixed = -1
 
-// fixedRows are they.
+// fixedRows are the rows that do not belong to one kind of event.
 func fixedRows() []row {
 	return []row{
 		rowWaiting:    {waiting, ""},
@@ -40,13 +40,13 @@ func fixedRows() []row {
 	}
 }
 
-// plan says what an event of a kind adds to, besides what its fields say.
+// plan lists the rows that an event of a kind changes, whatever its fields say.
 type plan struct {
-	row          int   // the one that counts it
-	ends         bool  // it is counted only where it is the first news that a hold is over
-	also         int   // another row that counts it, 0 for none
-	waits, holds int64 // what it adds to the gauges
-	timed        bool  // its Waited goes to the histogram of waits
+	row          int   // the row that counts the event
+	ends         bool  // the event is counted only if it is the first to say that a hold is over
+	also         int   // another row that counts the event, 0 for none
+	waits, holds int64 // how the event changes the gauges
+	timed        bool  // the event's Waited goes to the histogram of waits
 }
 
 // plans returns the plan of each kind, and all rows.
@@ -64,7 +64,7 @@ func plans() (map[observe.Kind]plan, []row) {
 }
 
 // planOf returns the plan of a kind, and the instrument that has a row for this kind alone, or
-// fixed.
+// else fixed.
 func planOf(kind observe.Kind) (p plan, counter int) {
 	switch kind {
 	case observe.Queued:

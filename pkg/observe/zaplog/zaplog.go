@@ -1,8 +1,8 @@
-// Package zaplog has Berth write to a zap logger:
+// Package zaplog makes Berth log to a zap logger:
 //
 //	n, err := node.New(redis, node.Config{Logger: zaplog.New(logger)})
 //
-// It stands apart so that zap is linked only where it is used.
+// Programs that do not import this package do not link zap.
 package zaplog
 
 import (
@@ -13,9 +13,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// New returns a slog logger that writes to logger; nil for nil. The time of a record is that of the line, its context is not
-// used, and a group is a namespace. Where a record's logger has the attribute "logger", as Berth's records have, that is the
-// name of the zap logger. Text that is not UTF-8 is written as the logger's encoder does it.
+// New returns a slog logger that writes to logger, or nil if logger is nil. A line has the time of its record; the record's
+// context is not used, and a group becomes a zap namespace. The attribute "logger" of a record's logger, which all of
+// Berth's records have, becomes the name of the zap logger. The logger's encoder decides how text is written that is not
+// UTF-8.
 func New(logger *zap.Logger) *slog.Logger {
 	if logger == nil {
 		return nil
@@ -26,7 +27,7 @@ func New(logger *zap.Logger) *slog.Logger {
 
 type handler struct{ logger *zap.Logger }
 
-// Enabled says whether the logger writes lines of a level.
+// Enabled reports whether the logger writes lines of a level.
 func (h handler) Enabled(_ context.Context, level slog.Level) bool {
 	return h.logger.Core().Enabled(levelOf(level))
 }

@@ -188,10 +188,10 @@ func Unreachable(address string, err error) error {
 	return Exit(exitUnavailable, &serverError{what + address, err})
 }
 
-// foreign is what is to be done about a key that is not Berth's.
+// foreign is the advice about a key that is not Berth's.
 const foreign = "another program writes below the namespace: rename its key, or give Berth a --namespace of its own"
 
-// advised adds to what a server answered what is to be done about it.
+// advised adds advice to a server's error.
 func advised(err error, answer string) error {
 	switch {
 	case strings.Contains(answer, "WRONGTYPE "): // the embedded server puts words before it

@@ -134,7 +134,7 @@ func (w completionScripts) Write(script []byte) (int, error) {
 	_, err := strings.NewReplacer(
 		`flagPrefix="-P ${BASH_REMATCH}"`, `flagPrefix="-P ${(q)BASH_REMATCH}"`,
 		`comp=${comp//:/\\:}`, `comp=${${comp//\\/\\\\}//:/\\:}`,
-		// What is a variable as a whole, or a path in the home, still stands for its value.
+		// A word that is only a variable, or a path in the home, still stands for its value.
 		`set -l args (commandline -opc)`, `set -l args (string escape -- (commandline -opc) | string replace -r `+
 			`"^'((--[a-z-]+=)?(\\\$\w+|~/[\w./-]+))'\$" '$1')`,
 	).WriteString(w.Writer, string(script))

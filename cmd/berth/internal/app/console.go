@@ -18,7 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Loopback says whether an address, as host:port, is one that only this machine reaches.
+// Loopback reports whether an address, as host:port, is one that only this machine reaches.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host)

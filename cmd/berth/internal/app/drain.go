@@ -105,7 +105,7 @@ func inDrainFlags(err error) error {
 		"ForceAfter", "--force-after")
 }
 
-// noTarget says why it is not known who is to drain.
+// noTarget returns why the target of a drain is unknown.
 func (o *drainOptions) noTarget(given func(string) bool) error {
 	switch {
 	case o.target.Node != "":
@@ -151,14 +151,14 @@ type drainDocument struct {
 	none bool // there was no drain to stop
 }
 
-// drain drains. What was done is told, also beside an error.
+// drain drains. The results are printed, even with an error.
 func (a *App) drain(ctx context.Context, o *drainOptions) error {
 	var d berth.Drained
 	none := false
 	failed := a.acting(ctx, node.Config{}, func(ctx context.Context, n *node.Node, read *inspect.Reader) (err error) {
 		if o.stop {
 			none = noDrain(ctx, read, o.target)
-			err = n.Operator().StopDrain(ctx, o.target) // who has heard of one that the server has lost drains all the same
+			err = n.Operator().StopDrain(ctx, o.target) // a process that knows of a drain goes on draining after the server has lost the drain
 		} else {
 			if ctx.Err() == nil { // else no server is asked
 				a.tellDraining(&o.DrainOptions)

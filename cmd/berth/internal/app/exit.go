@@ -18,7 +18,7 @@ const (
 	ExitFailed      = 1   // something is not as it should be: check, demo, show
 	exitUsage       = 64  // EX_USAGE: flags or arguments are wrong
 	ExitDamaged     = 65  // EX_DATAERR: what is stored is not whole
-	ExitNoInput     = 66  // EX_NOINPUT: what is to be read cannot be
+	ExitNoInput     = 66  // EX_NOINPUT: the input cannot be read
 	ExitAbsent      = 67  // EX_NOUSER: the resource that run is to wait for is not in the pool
 	exitUnavailable = 69  // EX_UNAVAILABLE: the server cannot be reached, or refuses
 	exitOutput      = 74  // EX_IOERR: what there is to say cannot be written

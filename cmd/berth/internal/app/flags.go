@@ -29,7 +29,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var refused *berth.ConfigError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		// What follows a single - is not repeated: it may be -redis=URL.
+		// The text after a single - is not repeated, since it may be -redis=URL.
 		return fmt.Errorf("unknown flag -%s; long flags begin with --", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
 		return fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), likeFlag(cmd, unknown.GetSpecifiedName()))

@@ -113,7 +113,7 @@ func (v *Verb) of(ctx context.Context, read *inspect.Reader, name string) (kinds
 	return kinds, nil
 }
 
-// meant is the kind that a name is meant of where something is to be done; without a name it is the one that is given, if any.
+// meant returns the kind of the name that an action is for; without a name, the given kind, if any.
 func (v *Verb) meant(ctx context.Context, a *App, read *inspect.Reader, name string) (keyspace.Kind, error) {
 	if name == "" {
 		return v.kind, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // pages makes one of the pages of a listing, until it has so many entries, 0 for all: each once, as it was read last, as a
-// claim that was granted meanwhile. What it left out is in its problems, and in the error.
+// claim that was granted meanwhile. Names that were left out are in its problems and in the error.
 func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), id func(E) string) (all inspect.Page[E], failed error) {
 	all.Items = []E{}
 	places := make(map[string]int)

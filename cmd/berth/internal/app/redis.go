@@ -26,7 +26,7 @@ const closing = 5 * time.Second
 // fail, set longer ones.
 var Times = struct {
 	Call     time.Duration // how long a call is repeated, and an attempt may take, 0 for the defaults of the library
-	Complete time.Duration // after how long a completion gives up: whoever pressed a key waits for it
+	Complete time.Duration // after how long a completion gives up, since the user has pressed a key and waits
 	Look     time.Duration // how long a claim that got nothing looks who is in its way
 	Demo     time.Duration // how long a demo may last, which takes a quarter of that where the machine is calm
 }{Complete: time.Second, Look: 2 * time.Second, Demo: time.Minute}
@@ -40,9 +40,9 @@ type Connection struct {
 	kept      bool       // it is not for the one who uses it to close it
 }
 
-// connect reaches the server within ctx. The caller closes the connection. What
-// is wrong with the URL or the namespace is an error of usage; all others have
-// the exit code for a server that cannot be reached.
+// connect reaches the server within ctx. The caller closes the connection. A bad URL or
+// namespace is an error of usage; all other errors have the exit code for a server that cannot
+// be reached.
 func (a *App) connect(ctx context.Context) (*Connection, error) {
 	if a.kept != nil {
 		return a.kept, nil
@@ -85,7 +85,7 @@ func (c *Connection) Node(cfg node.Config) (_ *node.Node, err error) {
 // the way.
 func (c *Connection) Settle(ctx context.Context) {
 	if c.node != nil {
-		_ = c.node.Close(ctx) // whoever holds something has released it and looked
+		_ = c.node.Close(ctx) // a command with a hold has released it and checked the result
 	}
 }
 
@@ -119,8 +119,8 @@ func UnlessOver(ctx context.Context, f func() error) error {
 	}
 }
 
-// WithServer connects, and calls f. What f returns is the server's error, unless
-// it has an exit code of its own.
+// WithServer connects, and calls f. An error of f is the server's error, unless it has an exit
+// code of its own.
 func (a *App) WithServer(ctx context.Context, f func(context.Context, *Connection) error) error {
 	c, err := a.connect(ctx)
 	if err != nil {

@@ -159,7 +159,7 @@ var claimForm = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-v]{20}$`)
 // isClaim reports whether a text looks like the id of a claim.
 func isClaim(text string) bool { return claimForm.MatchString(text) }
 
-// release ends what is meant. What was ended is told, also beside an error.
+// release ends what is meant. The ended claims are printed, even with an error.
 func (a *App) release(ctx context.Context, r *releasing, n *node.Node) error {
 	var ended int
 	var err error

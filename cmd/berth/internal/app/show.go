@@ -37,7 +37,8 @@ type showsDocument struct {
 	Items []ShowDocument `json:"items"`
 }
 
-// ReadClaims reads who holds the name and who waits for it. What is left out is in its error.
+// ReadClaims reads who holds the name and who waits for it. The error has the parts that were
+// left out.
 func (d *ShowDocument) ReadClaims(ctx context.Context, read *inspect.Reader) error {
 	holders, failed := AllHolders(ctx, read, d.Kind, d.Name.Name)
 	waiters, err := AllWaiters(ctx, read, d.Kind, d.Name.Name)

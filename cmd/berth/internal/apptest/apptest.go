@@ -233,7 +233,7 @@ func Finish(t *testing.T, cmd *exec.Cmd) Result {
 // slow are notices of a machine on which an answer, or a turn, takes seconds.
 var slow = regexp.MustCompile(`(?m)^berth: (still waiting for |warning: .*it has not answered yet).*\n`)
 
-// Said is what the program said, but for notices that only a busy machine brings.
+// Said returns the program's output without notices that only appear on a busy machine.
 func Said(errs string) string { return slow.ReplaceAllString(errs, "") }
 
 // RunArgs are the arguments of a run of a role, with more flags before it.

@@ -119,8 +119,8 @@ func Waiting(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) 
 	return NameOf(t, s, kind, name).Waiting
 }
 
-// Drain runs a drain of processes on a link, which hear of it only when it has asked them: else one that reads the
-// notice in between gives back by itself, and the drain counts nothing.
+// Drain runs a drain of processes on a link, which learn of the drain only by its requests. Otherwise a process
+// that reads the notice in between gives back by itself, and the drain counts nothing.
 func Drain(t *testing.T, s *embedded.Server, processes *link.Link, asked func() bool, args ...string) Result {
 	t.Helper()
 	drained := make(chan Result, 1)
@@ -157,8 +157,8 @@ func Filled(t *testing.T, s *embedded.Server, name string, resources ...string) 
 // Owned is a context whose calls are for an owner.
 func Owned(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
 
-// Ends requires that somebody else has ended a hold. It asks: who did not have to wait is not
-// subscribed, and would hear of it a third of the lease later.
+// Ends requires that somebody else has ended a hold. It asks, because a process that did not
+// have to wait is not subscribed, and would learn of the request a third of the lease later.
 func Ends(t *testing.T, h berth.Hold) {
 	t.Helper()
 	_ = h.Renew(context.Background()) // what the hold's end is counts

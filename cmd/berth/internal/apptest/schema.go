@@ -37,7 +37,8 @@ var described = sync.OnceValues(func() (map[string][]*jsonschema.Schema, error) 
 	return all, err
 })
 
-// asDescribed says in what an output with --json is not as the schema has it; without the flag, or empty, it is as it is to be.
+// asDescribed returns how an output with --json differs from the schema. An output without the flag, or an empty one, does
+// not differ.
 func asDescribed(args []string, out string) error {
 	if i := slices.Index(args, "--"); i >= 0 { // what follows is another program's
 		args = args[:i]

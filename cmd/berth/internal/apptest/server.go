@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Answering starts a server that answers each command, given in capitals with its
-// arguments, with a text of the protocol, without its line end. What it answers with
-// "" is answered as by an old server: it knows no such command.
+// Answering starts a server that answers each command, given in capitals with its arguments,
+// with a text of the protocol, without its line end. If it returns "", the command is answered
+// as by an old server, which does not know the command.
 func Answering(t *testing.T, answer func(args []string) string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

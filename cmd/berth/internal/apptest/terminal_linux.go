@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CtrlC is what Ctrl-C is to a terminal.
+// CtrlC is the byte that a terminal gets for Ctrl-C.
 const CtrlC = "\x03"
 
 // OpenTerminal opens a terminal: what a user has of it, and what a program has.

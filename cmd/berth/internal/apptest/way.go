@@ -21,7 +21,7 @@ type Way struct {
 
 	mu    sync.Mutex
 	conns []net.Conn // guarded by mu
-	done  bool       // guarded by mu: there are to be no more
+	done  bool       // guarded by mu: no more connections are accepted
 	wait  sync.WaitGroup
 }
 
@@ -57,7 +57,7 @@ func WayTo(t *testing.T, s *embedded.Server) *Way {
 	return w
 }
 
-// Block lets nothing through any more.
+// Block stops all data.
 func (w *Way) Block() { close(w.gate) }
 
 // Used reports whether somebody has come this way.

@@ -22,7 +22,7 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// ErrFailed says that a fact turned out to be none. What failed is printed.
+// ErrFailed says that a fact turned out to be none. Failures are printed.
 var ErrFailed = errors.New("demo: what it shows is not so")
 
 // Options say how the demo is shown. All fields are required, but Lease and Slow.
@@ -116,8 +116,8 @@ func perform(ctx context.Context, opts Options, a act) error {
 	return err
 }
 
-// flow breaks the paragraphs of a text anew where a line is longer than width.
-// Those that are indented are commands, and stay as they are.
+// flow wraps the paragraphs of a text that have a line longer than width. Those that are
+// indented are commands, and stay as they are.
 func flow(text string, width int) string {
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, p := range paragraphs {

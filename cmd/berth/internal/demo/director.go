@@ -75,7 +75,7 @@ type director struct {
 	pending []report // not told yet: an older one may be on its way
 	next    int      // the worker that asks next
 	askAt   time.Duration
-	killAt  moment   // when the victim is to be killed
+	killAt  moment   // when to kill the victim
 	victim  string   // the victim's claim
 	late    lateness // of this machine's timers since the victim was killed
 }

@@ -28,9 +28,9 @@ const (
 	returned = 8 // comes for cleo once more
 )
 
-// Each stays until what it is there for has happened, so that a busy machine tells the
-// same story: nobody leaves before two stand in line, the first of them gets the proxy
-// of the dead one, and only then the other proxy begins its rest.
+// Each worker stays until its part of the story has happened, so that a busy machine tells the
+// same story. No worker leaves before two stand in line. The first of these gets the dead
+// worker's proxy, and only then the other proxy begins its rest.
 var poolPlan = plan{
 	workers: 8, capacity: len(proxyKeys), lease: time.Second, length: 2500 * time.Millisecond,
 	askEvery: 100 * time.Millisecond, victim: dies, killAfter: 400 * time.Millisecond,

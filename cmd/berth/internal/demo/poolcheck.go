@@ -141,7 +141,7 @@ func (s *story) changedProxy() fact {
 		moved, returned, t.customer, f.text)
 }
 
-// letRest looks at the proxy that was to rest.
+// letRest checks the proxy that should rest.
 func (s *story) letRest(late time.Duration) fact {
 	t := s.turn(again)
 	if t.leaving == nil || t.gone == nil || t.rest == 0 {

@@ -14,8 +14,7 @@ const labelVariable = "BERTH_DEMO_LABEL"
 // leaseVariable tells it its lease.
 const leaseVariable = "BERTH_DEMO_LEASE"
 
-// steady is the lease of all workers but the one that is killed: no pause of a busy
-// machine ends it.
+// steady is the lease of all workers except the victim: no pause of a busy machine ends it.
 const steady = time.Minute
 
 // aliveEvery is how often a worker says that it has said all until then.
@@ -24,14 +23,14 @@ const aliveEvery = 20 * time.Millisecond
 // order is what a worker is told, one JSON document a line on its stdin: to ask, and
 // when it is inside any other one, or the end of stdin, to leave.
 type order struct {
-	// Work is how long the worker is to stay inside at least, by its director.
+	// Work is how long the worker must stay inside at least, by order of its director.
 	Work time.Duration `json:"work"`
-	// Again is how long of that it is to stay inside a second entry, which it
-	// makes at once; 0 for none.
+	// Again is how much of Work the worker must spend in a second entry, which it makes at once; 0
+	// for none.
 	Again time.Duration `json:"again,omitempty"`
 	// Bind names the binding with which the worker asks, "" for none.
 	Bind string `json:"bind,omitempty"`
-	// Rest is how long what the worker has had is to rest, 0 for not at all.
+	// Rest is how long the worker's resource must rest, 0 for not at all.
 	Rest time.Duration `json:"rest,omitempty"`
 }
 
@@ -50,7 +49,7 @@ const (
 	reentered kind = "reentered"  // the worker is inside a second time
 	innerGone kind = "inner gone" // and only once again
 
-	// What the director finds out by itself.
+	// The kinds that the director finds out by itself.
 	exited   kind = "exited"    // the process has ended, see Text
 	killed   kind = "killed"    // a worker was killed, see Text
 	leaseEnd kind = "lease end" // the lease of a worker that was killed is over

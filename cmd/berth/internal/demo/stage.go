@@ -36,9 +36,8 @@ type member struct {
 	err    error         // how it ended; to be read after ended
 }
 
-// hire starts worker processes, numbered from 1. What they report arrives on
-// the channel, in order for each of them, and with a report when one has ended.
-// The one that is to be killed has the lease of the plan.
+// hire starts worker processes, numbered from 1. Their reports arrive on the channel, in order
+// for each worker, including a report of its end. The victim has the lease of the plan.
 func (s *stage) hire(p plan) (<-chan report, error) {
 	reports := make(chan report, 1024) // more than an act has, so nobody blocks
 	for number := 1; number <= p.workers; number++ {

@@ -68,7 +68,7 @@ func sentence(s *story, at time.Duration, t *turn, what string) string {
 	return fmt.Sprintf("%6.2f s   %-6s  %s %s", at.Seconds(), inside, worker, what)
 }
 
-// What a terminal is told.
+// The control sequences of a terminal.
 const (
 	hideCursor = "\x1b[?25l"
 	showCursor = "\x1b[?25h"
@@ -81,7 +81,7 @@ const remembered = 6
 // Height is how many lines a live picture has at the most, in 59 columns or more.
 const Height = 20
 
-// live is a picture that is drawn anew over itself.
+// live is a picture that is redrawn in place.
 type live struct {
 	out    io.Writer
 	story  *story

@@ -18,7 +18,7 @@ const between = time.Second
 const slow = 4
 
 // Watched plays all acts beside each other on one server, again and again until ctx ends, for somebody who looks at that
-// server. Of each round it prints a line. Whoever looks may act, and so spoil a round: the next one comes.
+// server. Watched prints a line for each round. A viewer's action may spoil a round; then the next round follows.
 func Watched(ctx context.Context, opts Options, server *embedded.Server) {
 	out := &shared{out: opts.Out}
 	opts.Out, opts.Live, opts.Color, opts.Slow = io.Discard, false, false, slow

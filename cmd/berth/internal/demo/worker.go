@@ -90,7 +90,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	return w.obey(ctx, in)
 }
 
-// live says again and again that nothing older is to come.
+// live reports again and again that no older report will follow.
 func (w *worker) live(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()

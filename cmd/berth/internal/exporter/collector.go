@@ -212,7 +212,7 @@ func (o out) uses(of class, f *figures) {
 
 func (o out) waits(of class, f *figures) {
 	if of.kind == keyspace.Once {
-		return // whoever waits does so for the lock of the name
+		return // claims wait for the lock of the name
 	}
 	o.tell(waiting, f.waiting, string(of.kind), of.name)
 	o.tell(oldestWait, f.oldestWait, string(of.kind), of.name)

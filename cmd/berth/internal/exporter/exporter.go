@@ -67,7 +67,8 @@ func (e *exporter) begin() *asked {
 	e.last = a
 	e.loops.Go(func() {
 		defer close(a.ended)
-		// A little earlier than who waits for it gives up: what was read by then is told.
+		// The reading ends a little before the scraper gives up, so that all that was read by then is
+		// reported.
 		limit := e.within * 9 / 10
 		ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
 		defer cancel()

@@ -52,7 +52,7 @@ func (s *search) next() {
 	}()
 }
 
-// look hears of the search that was under way.
+// look learns the result of the search that was under way.
 func (s *search) look() {
 	select {
 	case s.last = <-s.done:

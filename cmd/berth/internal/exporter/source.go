@@ -25,9 +25,9 @@ const (
 	// entries, takes little more than 200 ms and looks up to 200 times for names.
 	pages = 4
 	// triesMost is how many readings try to read a page. Then some of its names may be missing, and a walk of which no reading
-	// has read a page to its end begins anew.
+	// has read a page to its end begins again.
 	triesMost = 3
-	// serversMost is how many servers are told of.
+	// serversMost is how many servers are reported.
 	serversMost = 100
 	// condemnedFor is for how long the swarm remembers a node that it has condemned.
 	condemnedFor = 24 * time.Hour
@@ -56,7 +56,7 @@ type server struct {
 	err error // it has not answered, or refused
 }
 
-// answered says whether the server has answered, be it with a refusal.
+// answered reports whether the server has answered, be it with a refusal.
 func (s *server) answered() bool { return s.err == nil || turnedAway(s.err) }
 
 // turnedAway says that a server answers, but not to this user.
@@ -67,12 +67,12 @@ func turnedAway(err error) bool {
 	})
 }
 
-// up says whether a server has answered.
+// up reports whether a server has answered.
 func (r *reading) up() bool {
 	return r.refused || slices.ContainsFunc(r.servers, func(s server) bool { return s.answered() })
 }
 
-// silent says whether a server has not answered, or refused.
+// silent reports whether a server has not answered, or refused.
 func (r *reading) silent() bool {
 	return slices.ContainsFunc(r.servers, func(s server) bool { return s.err != nil })
 }

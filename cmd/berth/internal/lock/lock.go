@@ -106,7 +106,7 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-// shown is what there is to show of a lock.
+// shown has the data that is shown of a lock.
 type shown struct {
 	app.Shown
 	runs app.RunsDocument

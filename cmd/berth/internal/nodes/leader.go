@@ -92,5 +92,5 @@ Exit code 1: nobody leads or stands for the name.`,
 	}})
 }
 
-// ofLeader says whether a claim is one of package leader, by its metadata.
+// ofLeader reports whether a claim is one of package leader, by its metadata.
 func ofLeader(meta map[string]string) bool { return meta[settings.MetaKey] == settings.MetaLeader }

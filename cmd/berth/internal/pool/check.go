@@ -86,7 +86,7 @@ type failure struct {
 	Reason   string `json:"reason"`
 }
 
-// checkAll checks a pool. What was found is told, also beside an error.
+// checkAll checks a pool. The findings are printed, even with an error.
 func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 	shell, err := exec.LookPath("sh")
 	if err != nil {

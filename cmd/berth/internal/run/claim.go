@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// waitLease bounds how long a berth that died in line is waited for, however
-	// long the lease of what it waits for is to be.
+	// waitLease limits how long others wait for a berth that died in line, however long the
+	// requested lease is.
 	waitLease = 10 * time.Second
 
 	defaultLease     = 10 * time.Second
@@ -239,9 +239,8 @@ func listOf(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// notStarted gives the error of the renewal before the start its exit code. A
-// hold that ended before it could be used was not acquired: whoever tries again
-// may well get it.
+// notStarted gives the error of the renewal before the start its exit code. A hold that ended
+// before it could be used counts as not acquired: another try may succeed.
 func notStarted(conn *app.Connection, names []string, err error) error {
 	if errors.Is(err, berth.ErrNotHeld) || errors.Is(err, berth.ErrReleased) {
 		return app.Exit(app.ExitNotAcquired, fmt.Errorf("%s not acquired: lost again before the command could start: %w", listOf(names), err))

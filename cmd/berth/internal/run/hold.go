@@ -123,8 +123,8 @@ func (t *told) Terminate() {
 	t.Process.Terminate()
 }
 
-// inherited is what a command gets of berth's own environment. What an outer berth has
-// said of its own hold is not said of this one.
+// inherited returns the part of berth's own environment that a command gets, without the
+// variables of an outer berth's hold.
 func (o *runOptions) inherited(environment []string) []string {
 	environment = slices.DeleteFunc(environment, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -237,9 +237,9 @@ func (o *runOptions) lostError(held berth.Handle, err error) error {
 var nouns = map[string]string{"--sem": "permit of", "--lock": "lock", "--pool": "resource of", "--once": "lock"}
 
 const (
-	// parting bounds what berth does for a hold whose command has ended, all in
-	// all: whoever waits for the command waits for that too. Nor does it go on for
-	// longer than the lease, with which the hold ends by itself.
+	// parting limits the total time that berth spends on a hold whose command has ended, since a
+	// caller who waits for the command also waits for this. Nor does it go on for longer than the
+	// lease, with which the hold ends by itself.
 	parting = 10 * time.Second
 	// closingHold bounds what is left to do when the hold is given back or lost.
 	closingHold = 2 * time.Second

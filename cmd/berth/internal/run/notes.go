@@ -13,8 +13,8 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// notes prints lines for the user without ever blocking whoever has one: a
-// renewal or a kill may be due, and whoever reads our stderr may not.
+// notes prints lines for the user without ever blocking the sender: a renewal or a kill may be
+// due while nobody reads our stderr.
 type notes struct {
 	out  io.Writer
 	done chan struct{} // closed when the last line is printed

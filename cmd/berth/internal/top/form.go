@@ -40,11 +40,11 @@ func targetOf(c inspect.Claim, gone bool) target {
 	return t
 }
 
-// form asks for what an action needs, and then whether it is to be done.
+// form asks for the inputs of an action, and then for its confirmation.
 type form struct {
 	action act.Action
 	asks   []ask
-	at     int // of asks; len(asks): it is to be confirmed
+	at     int // index of asks; len(asks) for the confirmation
 	input  string
 	wrong  string  // with what was typed last, "" once a key has followed
 	known  *stands // of what it is about, nil while that is being read
@@ -82,7 +82,7 @@ func (m *model) act(key string) bool {
 // errUnknownNode is of a claim of which no record was read. Its id does not tell: a claim that was resumed has another node.
 var errUnknownNode = errors.New("the node of this claim is not known")
 
-// newForm is what is to be asked for an action on a target.
+// newForm returns the form of an action on a target.
 func newForm(verb act.Verb, t target) (*form, error) {
 	f := &form{action: act.Action{Verb: verb, Kind: t.kind, Name: t.name}}
 	switch {
@@ -167,7 +167,7 @@ func asksOf(verb act.Verb, t target) []ask {
 
 func inFor(a *act.Action) *time.Duration { return &a.For }
 
-// length takes a length of time above 0, or one of these words; hint is for whoever typed another.
+// length accepts a duration above 0, or one of these words; hint is shown after any other input.
 func length(of func(*act.Action) *time.Duration, words map[string]time.Duration, hint string) func(*act.Action, string) error {
 	return func(a *act.Action, typed string) error {
 		d, known := words[typed]
@@ -216,7 +216,8 @@ func (m *model) learns(k stands) {
 	}
 }
 
-// next takes what was typed as the answer, and goes on to the next question. What Check refuses is asked for again.
+// next takes what was typed as the answer, and goes on to the next question. An input that Check refuses is asked
+// for again.
 func (f *form) next() {
 	if err := f.asks[f.at].answer(&f.action, strings.TrimSpace(f.input)); err != nil {
 		f.wrong = err.Error()
@@ -265,7 +266,8 @@ func (f *form) typed(content string) {
 	}
 }
 
-// edit has a key change the line. What is typed right after a refusal replaces the line; any other key keeps it.
+// edit has a key change the line. Text typed right after a refusal replaces the line; any other key keeps the
+// line.
 func (f *form) edit(key, typed string) {
 	if f.wrong != "" && typed != "" {
 		f.input = ""
@@ -276,7 +278,7 @@ func (f *form) edit(key, typed string) {
 // longest is how long a text may be that is typed.
 const longest = 512
 
-// edited is a text with a key, or with what was typed or pasted. What cannot be read is left out.
+// edited is a text with a key, or with what was typed or pasted. Unreadable parts are left out.
 func edited(input, key, typed string) string {
 	switch {
 	case typed != "":
@@ -321,7 +323,7 @@ func (f *form) draw(p paper, height int) []string {
 	return lines
 }
 
-// will says all that the action will do, and asks whether it is to be done.
+// will returns all effects of the action, and the question for confirmation.
 func (f *form) will(p paper) []string {
 	if f.known == nil {
 		return p.wrap("Reading ...", p.width)

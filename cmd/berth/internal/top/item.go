@@ -23,7 +23,8 @@ func keyOfClaim(id string) string { return "claim " + id }
 // ofResources is the heading of the resources.
 const ofResources = "Resources that are leased, waited for, resting or leaving"
 
-// items are the rows of a name, none if it cannot be read: who holds, the longest first, who waits, in line, and the resources.
+// items returns the rows of a name, none if it cannot be read: the holders, the longest first, the waiters in line, and the
+// resources.
 func items(l *inspect.Look, claim string) (all []entry[item]) {
 	if l.Err != nil {
 		return nil
@@ -67,7 +68,7 @@ func items(l *inspect.Look, claim string) (all []entry[item]) {
 	return all
 }
 
-// ended reports whether an explanation is of a claim that is not there any more.
+// ended reports whether an explanation is of a claim that no longer exists.
 func ended(e *inspect.Explanation) bool {
 	return slices.ContainsFunc(e.Reasons, func(r inspect.Reason) bool {
 		return slices.Contains([]inspect.Code{inspect.Unknown, inspect.Absent, inspect.Gone}, r.Code)

@@ -97,7 +97,7 @@ func (l *list) arrange(keep bool) {
 	l.rows.set(all, keep && ok && l.rows.moved && l.fits(e.value))
 }
 
-// fits reports whether a name is to be shown.
+// fits reports whether to show a name.
 func (l *list) fits(n berth.Name) bool {
 	if l.kind != "" && n.Kind != l.kind || l.stuck && n.Trouble.Level != berth.LevelStuck {
 		return false

@@ -129,7 +129,8 @@ func (l *live) reads(ctx context.Context, action act.Action) (act.Known, error) 
 
 var errSilent = errors.New("the server does not answer")
 
-// do does an action, if what it is about still stands as it was read. What is under way when the program ends is waited for, but a drain: that goes on without it.
+// do does an action, if what it is about still stands as it was read. The program waits for actions under way before it
+// ends, except for a drain, which goes on without the program.
 func (l *live) do(asked stands) tea.Cmd {
 	ctx, action := l.ctx, asked.action
 	if action.Verb != act.Drain {

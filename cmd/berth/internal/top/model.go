@@ -19,7 +19,7 @@ type subject struct {
 	topic topic
 	kind  keyspace.Kind // of ofName
 	name  string
-	claim string // a claim that is to be explained beside the name, "" for none
+	claim string // a claim to explain beside the name, "" for none
 	node  string // of ofNode
 }
 
@@ -109,7 +109,7 @@ type seen struct {
 
 func (s *seen) fresh() *seen { return s }
 
-// model is all that there is to be shown. It does nothing itself: it asks its world.
+// model is the whole state of the display. It does nothing itself: it asks its world.
 type model struct {
 	world     world
 	paper     paper
@@ -241,7 +241,7 @@ func (m *model) read(r reading) tea.Cmd {
 	return m.world.next(r.subject, r.seq)
 }
 
-// begins notes an action that is to be done.
+// begins notes an action that is about to start.
 func (m *model) begins(action act.Action) {
 	if action.Verb == act.Undrain {
 		m.ends(action.Node, true)

@@ -134,8 +134,8 @@ func (s *nameScreen) counts() string {
 	return says
 }
 
-// told is what is to be said of the name: a cycle that it is in, why it stands still, and the commands that mend that, each in a
-// line of its own where it is not too long.
+// told returns the explanations of the name: a cycle with the name, why the name stands still, and the commands that mend
+// it, each on its own line if that is not too long.
 func (s *nameScreen) told(m *model) (says []string) {
 	add := func(c view.Mending) {
 		if line := c.String(); m.paper.method.StringWidth(line) <= m.paper.width {

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-go/berth/internal/view"
 )
 
-// paper is what is drawn on. What is drawn is text without anything that commands a terminal; a style is put around
-// whole lines at the very end.
+// paper is what is drawn on. Drawn text has no control sequences; a style is put around whole lines at the very
+// end.
 type paper struct {
 	width, height int
 	method        ansi.Method // how the terminal measures

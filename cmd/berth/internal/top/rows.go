@@ -152,14 +152,14 @@ func (r *rows[T]) press(key string, page int) bool {
 	return by != 0
 }
 
-// draw draws the rows that are to be seen in so many lines, the one with the cursor among them. line draws one row.
+// draw draws the rows that fit into so many lines, including the row with the cursor. line draws one row.
 func (r *rows[T]) draw(height int, line func(e entry[T], selected bool) []string) []string {
 	if height < 1 || len(r.all) == 0 {
 		return nil
 	}
 	at := max(r.cursor, 0)
 	r.first = min(max(r.first, at-height+1), at)
-	if r.first == at && at > 0 && r.all[at-1].head { // its heading is to be seen, too
+	if r.first == at && at > 0 && r.all[at-1].head { // its heading must be visible too
 		r.first--
 	}
 	var lines []string

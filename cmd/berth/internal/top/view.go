@@ -76,7 +76,7 @@ func (m *model) header(title string) string {
 	return p.in(strong, p.fill(title, p.width-p.method.StringWidth(right)-2)+"  "+right)
 }
 
-// foot is what is to be said: that nothing comes from the server, and the status.
+// foot returns the last line: that nothing comes from the server, and the status.
 func (m *model) foot() []string {
 	var foot []string
 	if line := m.trouble(); line != "" {
@@ -95,7 +95,7 @@ func (m *model) foot() []string {
 	return foot
 }
 
-// silence is after how many missed readings somebody is told.
+// silence is the number of missed readings after which the display says so.
 const silence = 3
 
 // trouble says that what is shown is not fresh, and why.

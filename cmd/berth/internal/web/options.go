@@ -53,7 +53,8 @@ func prefixOf(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// access is who asks: with --user-header whoever a trusted proxy says, and nobody else may look.
+// access returns the user of a request: with --user-header the user that a trusted proxy names,
+// and nobody else may look.
 func (o *options) access() func(*http.Request) console.Access {
 	if o.userHeader == "" {
 		return nil
