@@ -236,10 +236,10 @@ func TestDrainOfWhatNobodyHas(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "nobody: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left; no hold or wait matched\n",
 		"berth: asking; what is left in 1h00m is ended by force; Ctrl-C leaves the drain in force\n"),
 		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--force-after", "1h", "--force"))
-	require.Equal(t, apptest.Outcome(1, "",
-		"berth: asking; this goes on until nothing is left; Ctrl-C leaves the drain in force for 1s\n"+
-			"berth: the drain has ended by itself after 1s, with 0 holds and waits left\n"),
-		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--for", "1s"))
+	ended := apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--for", "1s") // it may end within a pass, whose error stands behind it
+	require.Equal(t, 1, ended.Code)
+	require.Regexp(t, `^berth: asking; this goes on until nothing is left; Ctrl-C leaves the drain in force for 1s\n`+
+		`berth: the drain has ended by itself after 1s, with 0 holds and waits left( .*)?\n$`, ended.Err)
 }
 
 func TestADrainThatEndsBeforeAllHaveHeardHasFailed(t *testing.T) {
