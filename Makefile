@@ -103,14 +103,18 @@ plan = mkdir -p .cache/built && go build -o .cache/built/ ./internal/tools/suite
 # -trimpath in every clone. The race detector is kept out of the interpreter that runs the scripts on the embedded server:
 # each of its states belongs to one goroutine, and to watch it is a third of what the library's tests cost. It is kept out
 # of a few packages, too, whose memory their caller alone sees. It must watch a package that uses sync.Map, as miniredis
-# does: the linker may give that package's copy of the code to all others, and races would be told that are none. The
+# does: the linker may give that package's copy of the code to all others, and races would be told that are none. With
+# Go 1.27 all is watched: its runtime looks at slices that grow in unwatched code, and tells of such races, too. The
 # commands of rueidis are a sixth of all that is compiled; without inlining they are a tenth. To collect garbage seldom
 # saves the compiler and the linter a fifth of their time, and to tell debuggers nothing another one. What the caller sets
 # counts.
+ifneq ($(filter go1.26%,$(shell go env GOVERSION)),)
 UNWATCHED := github.com/yuin/gopher-lua/... github.com/alicebob/miniredis/v2/server \
 	bufio crypto/sha1 encoding/hex regexp/syntax strconv unicode/utf8
+COMMANDS := -race=0
+endif
 BUILT := -race -trimpath -ldflags=-w -gcflags=all=-dwarf=false $(UNWATCHED:%='-gcflags=%=-race=0 -dwarf=false') \
-	'-gcflags=github.com/redis/rueidis/internal/cmds=-l -race=0 -dwarf=false'
+	'-gcflags=github.com/redis/rueidis/internal/cmds=-l $(COMMANDS) -dwarf=false'
 check test ci nightly: export GOFLAGS := $(BUILT) $(shell go env GOFLAGS)
 check test ci nightly: export GOGC := $(or $(GOGC),400)
 check test ci nightly: export CGO_ENABLED := 1

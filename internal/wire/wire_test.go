@@ -131,7 +131,9 @@ func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.text, written(t, c.value))
+			// Go 1.27 writes the character that stands for bad bytes itself, older releases write its escape.
+			same := strings.NewReplacer(`\ufffd`, "\ufffd")
+			require.Equal(t, same.Replace(c.text), same.Replace(written(t, c.value)))
 		})
 	}
 }
