@@ -2,7 +2,7 @@
 // carry all three, while a nemesis breaks the network, the server and the processes, and then reads what each of
 // them has written down: was ever more held than there is, was anybody passed, was
 // anything lost. `make torture` runs it and prints a table of faults against
-// guarantees; docs/reliability.md has ours.
+// guarantees; docs/why-trust.md has ours.
 //
 // The way through it: a run is rounds (round_test.go), each on one topology, with
 // worker processes (worker_test.go; their program is in the folder worker, their
