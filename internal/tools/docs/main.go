@@ -30,7 +30,7 @@ import (
 var written = []string{
 	"README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md",
 	"docs/architecture.md", "docs/events.md", "docs/keys-and-scripts.md",
-	"docs/operations.md", "docs/parity.md", "docs/semantics.md",
+	"docs/operations.md", "docs/parity.md", "docs/semantics.md", "docs/tutorial.md", "docs/why-trust.md",
 }
 
 func main() {

@@ -53,4 +53,6 @@ func TestACommentThatIsReadTwice(t *testing.T) {
 		err := checkProse(fstest.MapFS{"a.go": {Data: []byte(text)}, "a_test.go": {Data: []byte("// Who waits.\npackage a\n")}, "testdata/a.go": {Data: []byte("// Who.\npackage a\n")}})
 		requireProblem(t, want, err, text)
 	}
+	require.NoError(t, checkProse(fstest.MapFS{later[0] + "/a.go": {Data: []byte("// Who waits.\npackage a\n")}}))
+	require.Error(t, checkProse(fstest.MapFS{later[0] + "/a.md": {Data: []byte("Who waits.\n")}}))
 }
