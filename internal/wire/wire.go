@@ -66,10 +66,19 @@ type encoder struct {
 	fields map[reflect.Type][]field // of the structs that were met
 }
 
-// leaf writes a value as encoding/json does.
+// unreadable is the character that stands for bad bytes. Go 1.27 writes it as it is, older releases its escape.
+var unreadable = []byte(string(utf8.RuneError))
+
+// leaf writes a value as encoding/json does, and with every release of Go the same bytes.
 func (e *encoder) leaf(value any) error {
+	start := e.Len()
 	err := e.leaves.Encode(value)
 	e.Truncate(len(bytes.TrimSuffix(e.Bytes(), []byte("\n"))))
+	if written := e.Bytes()[start:]; bytes.Contains(written, unreadable) {
+		escaped := bytes.ReplaceAll(written, unreadable, []byte(`\ufffd`))
+		e.Truncate(start)
+		e.Write(escaped)
+	}
 	return err
 }
 

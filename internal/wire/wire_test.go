@@ -112,7 +112,7 @@ func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 		"a text is not for HTML":        {`<a href="&">`, `"<a href=\"&\">"`},
 		"the ends of lines of scripts":  {"\u2028\u2029\x00\x7f\u202e", "\"\\u2028\\u2029\\u0000\x7f\u202e\""},
 		"a text of any bytes":           {base{Name: "a\xffb"}, `{"name":"a\ufffdb","nameBase64":"Yf9i"}`},
-		"a text that has the character": {base{Name: "a\ufffd"}, "{\"name\":\"a\ufffd\"}"},
+		"a text that has the character": {base{Name: "a\ufffd"}, `{"name":"a\ufffd"}`},
 		"an error of any bytes":         {page[error]{[]error{nil, errors.New("\xff")}}, `{"items":[null,"\ufffd"]}`},
 		"a text of its own":             {page[number]{[]number{{7}}}, `{"items":["no. 7"]}`},
 		"a type that others write":      {page[base]{[]base{{"a", true}}}, `{"items":[{"name":"a","alone":true}]}`},
@@ -131,9 +131,7 @@ func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Go 1.27 writes the character that stands for bad bytes itself, older releases write its escape.
-			same := strings.NewReplacer(`\ufffd`, "\ufffd")
-			require.Equal(t, same.Replace(c.text), same.Replace(written(t, c.value)))
+			require.Equal(t, c.text, written(t, c.value))
 		})
 	}
 }

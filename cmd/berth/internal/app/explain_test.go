@@ -168,10 +168,12 @@ func TestANameInACycleSaysSo(t *testing.T) {
 		stuck := strings.Contains(got.Out, "It is in a cycle") || strings.Contains(got.Out, `"certain": true`)
 		return got.Ends(t, map[bool]int{true: 1}[stuck]).Out
 	}
+	var told string
 	require.Eventually(t, func() bool { // each wait is noted beside it
-		return strings.Contains(explain("a"), "It is in a cycle")
+		told = explain("a")
+		return strings.Contains(told, "It is in a cycle")
 	}, apptest.Patience, 10*time.Millisecond)
-	lines := strings.Split(apptest.Settled(strings.ReplaceAll(explain("a"), k.last.ID(), "ID")), "\n")
+	lines := strings.Split(apptest.Settled(strings.ReplaceAll(told, k.last.ID(), "ID")), "\n")
 	require.Equal(t, "It is in a cycle, by owner: certain, as far as each owner does one thing after another.", lines[2])
 	require.ElementsMatch(t, []string{
 		`  order-1 (vm/pay/1) has held lock "a" for *, and has waited * for lock "b '".`,
@@ -180,12 +182,17 @@ func TestANameInACycleSaysSo(t *testing.T) {
 	}, lines[3:6])
 	require.Equal(t, []string{"  Nothing of it ends by itself.", "    berth sem release gpu ID --force", ""}, slices.Delete(lines[6:], 1, 2))
 	waiter := apptest.WaitingFor(t, k.Server, keyspace.Lock, "a")
-	require.Contains(t, explain("a", waiter), "It is in a cycle, by owner")
-	d := apptest.Read[struct {
+	require.Eventually(t, func() bool { return strings.Contains(explain("a", waiter), "It is in a cycle, by owner") }, apptest.Patience, 10*time.Millisecond)
+	type document struct {
 		inspect.Explanation
 		Cycle        *inspect.Cycle `json:"cycle"`
 		CyclePartial bool           `json:"cyclePartial"`
-	}](t, explain("a", "--json"))
+	}
+	var d document
+	require.Eventually(t, func() bool { // the search ends after a second
+		d = apptest.Read[document](t, explain("a", "--json"))
+		return d.Cycle != nil
+	}, apptest.Patience, 10*time.Millisecond)
 	require.Len(t, d.Cycle.Links, 3)
 	require.Equal(t, []any{"a", false, "owner"}, []any{d.Name, d.CyclePartial, d.Cycle.By})
 
@@ -205,7 +212,7 @@ func TestANameInACycleSaysSo(t *testing.T) {
 		return strings.Contains(explain("other"), "\nNo cycle was found that it is in, but not all was read.\n")
 	}, apptest.Patience, 10*time.Millisecond)
 	require.Contains(t, explain("other", "--json"), `"cyclePartial": true`)
-	require.Contains(t, explain("a"), "It is in a cycle, by owner")
+	require.Eventually(t, func() bool { return strings.Contains(explain("a"), "It is in a cycle, by owner") }, apptest.Patience, 10*time.Millisecond)
 }
 
 func TestExplainCyclesByLabel(t *testing.T) {
