@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/test/harness"
@@ -68,10 +69,12 @@ func TestTheTutorialDoesWhatItSays(t *testing.T) {
 			shown++
 			lines := strings.Split(strings.TrimSpace(block[2]), "\n")
 			look := lines[len(lines)-1]
-			for until := time.Now().Add(patience); settled(printed) != settled(blocks[i+1][2]) && time.Now().Before(until); {
-				time.Sleep(100 * time.Millisecond)
-				printed = shell.run(look + "\n")
-			}
+			assert.Eventually(t, func() bool {
+				if settled(printed) != settled(blocks[i+1][2]) {
+					printed = shell.run(look + "\n")
+				}
+				return settled(printed) == settled(blocks[i+1][2])
+			}, patience, 100*time.Millisecond)
 			require.Equal(t, settled(blocks[i+1][2]), settled(printed), block[2])
 		}
 	}
