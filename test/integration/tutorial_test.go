@@ -78,7 +78,7 @@ func TestTheTutorialDoesWhatItSays(t *testing.T) {
 			require.Equal(t, settled(blocks[i+1][2]), settled(printed), block[2])
 		}
 	}
-	require.Equal(t, []int{3, 1}, []int{shown, built}, "blocks with their output, and of Go")
+	require.Equal(t, []int{4, 1}, []int{shown, built}, "blocks with their output, and of Go")
 }
 
 // tutor is a shell that runs block after block.
