@@ -5,6 +5,26 @@
 // The verbs of the folder line call names that the files in the folder kind define: each file all of Needed, and of
 // Hooks what it needs. In a kind's file the constants come first. line/head and line/renewal are included right above
 // the function that needs each, because what they call has to stand before them.
+//
+// # Words
+//
+// Beside those of docs/architecture.md:
+//
+//   - state, run (st, at): what a script works with: the name's values; its keys, the time, the messages to send
+//   - fatten, slim: to give a name the other form
+//   - busy, calm: when a name last needed its fat form; that this was 10 s ago or more
+//   - mark: the member - that keeps a fat name's line from being empty; w:<resource>: when that lane is looked at next
+//   - wants: the fixed terms of a pool's claim alone
+//   - item, holding, free: the stored text of a resource; which resource a claim holds; the free ones
+//   - patience: how long a claim waits for one resource alone
+//   - arrival: an acquire, seen as if it stood in line already
+//   - patrol, look: the search for dead claims behind the head; how far it has come
+//   - budget: how much a run may still drop and grant
+//   - wish: the caller's choice for a claim's end; only the kind reads it
+//   - next deadline: when a place may next become free by itself, and for whom
+//   - setting, extra, flags: fields of replies; see docs/keys-and-scripts.md
+//   - tombstone: the trace of an ended claim, for an acquire that comes late
+//   - plain case, fast path: a call that needs no decision; the script's short way through it
 package scripts
 
 import "embed"

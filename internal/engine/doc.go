@@ -63,6 +63,27 @@
 //   - of pools: one for each pool with a Source or an Open, and one more while the Source is
 //     asked; as many as CheckHealth was told, and one.
 //
+// # Words
+//
+// Beside those of docs/architecture.md:
+//
+//   - ask, attempt: an acquire; one sending of it
+//   - own call: a call by the claim's node, in a mode: beat, renew, detach, extend
+//   - confirmed: a grant that needs no own call first
+//   - event, rule: what happens to a claim; what that changes in a phase
+//   - effects, action: what an event leads to; one part of it that the engine does
+//   - news, snapshot: what tells which of two pieces of news is newer; what was known when a call was sent
+//   - silence: a claim's unanswered calls since its last answer
+//   - gift, timing: what a grant gives; how long it lasts, as far as is known
+//   - gate, door, window: what calls of waiting claims pass before they are sent; one kind's; how much may be in flight
+//   - clocked: of a context that compares the clock itself, and does not wait for a timer
+//   - entry, outermost: a claim by which an owner holds a lock; the first one
+//   - group, stem: all entries of an owner; the field of what they share
+//   - version: of a group; counts the sending and the answer of each release of an entry
+//   - ceiling: the most that a handle is believed in while another entry's release is unanswered
+//   - least, floor: the nearest that a group's common deadline can be; the nearest that a release from here can bring it
+//   - sooner, furthest: the earliest deadline that has come nearer; the furthest that was set
+//
 // # Where to read on
 //
 //	a claim       machine.go, state.go, rules_*.go, silence.go; claim.go, run.go

@@ -39,8 +39,9 @@
 // A waiting claim has a place, which comes from its ticket and never moves, and a liveness
 // deadline: the wait lease (node.Config.Lease) after the last heartbeat of its process. A
 // waiting claim that is granted keeps this deadline until its process calls next, so a grant to
-// a dead process costs at most the wait lease. For the same reason a longer Lease, or
-// berth.Forever, begins with that next call.
+// a dead process costs at most the wait lease. No first grant, at once or by a hand-off, is
+// longer than the wait lease: a longer Lease, or berth.Forever, begins with the next call of the
+// process.
 //
 // # Resources
 //
@@ -71,7 +72,7 @@
 //
 // With MaxSharers several claims may hold one resource at once, each with its own lease. Such a
 // resource is leased, and others may get it while there is room. A Shared pool hands resources
-// out in turn, without leases and without waiting.
+// out in turn and reserves them for nobody: its allocations have no lease.
 //
 // # Options and defaults
 //

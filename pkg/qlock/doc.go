@@ -54,11 +54,12 @@
 // the first in line. An entry ends by Release, at its deadline, or by force; a wait also ends
 // by cancellation.
 //
-// A waiting claim has a place, which it gets on arrival, and a liveness deadline: the wait
-// lease after the last heartbeat of its process. The wait lease is Config.Lease, or the node's
-// Lease if that is shorter. A waiting claim that is granted keeps this deadline until its
-// process calls next, so a grant to a dead process costs at most the wait lease. For the same
-// reason a longer Lease, or berth.Forever, begins with that next call.
+// A waiting claim has a place, which it gets on arrival, and a liveness deadline: the wait lease
+// after the last heartbeat of its process. The wait lease is Config.Lease, or the node's Lease
+// if that is shorter. A waiting claim that is granted keeps this deadline until its process
+// calls next, so a grant to a dead process costs at most the wait lease. No first grant, at once
+// or by a hand-off, is longer than the wait lease: a longer Lease, or berth.Forever, begins with
+// the next call of the process.
 //
 // # Order
 //

@@ -35,8 +35,9 @@
 // A waiting claim has a place, which comes from its ticket and never moves, and a liveness
 // deadline: the wait lease (node.Config.Lease) after the last heartbeat of its process. A
 // waiting claim that is granted keeps this deadline until its process calls next, so a grant to
-// a dead process costs at most the wait lease. For the same reason a longer Lease, or
-// berth.Forever, begins with that next call.
+// a dead process costs at most the wait lease. No first grant, at once or by a hand-off, is
+// longer than the wait lease: a longer Lease, or berth.Forever, begins with the next call of the
+// process.
 //
 // # Options and defaults
 //

@@ -85,7 +85,7 @@ func TestTheReadmeIsShortAndBeginsWithTheProgramThatIsBuilt(t *testing.T) {
 	}
 }
 
-const wordsDocument = "# Design\n\n| patrol | of another section |\n\n## Words\n\n| word | meaning |\n|---|---|\n" +
+const wordsDocument = "# Design\n\n| quay | of another section |\n\n## Words\n\n| word | meaning |\n|---|---|\n" +
 	"| name, hand-off | what is contended for; the next one gets it |\n" +
 	"| version (of a tide) | a number |\n| thin, `stem` | two |\n\n## Packages\n\n| seat | of another section |\n"
 
@@ -97,7 +97,7 @@ func TestAWordThatNobodyExplains(t *testing.T) {
 		{"a fragment", "scripts/line/handoff.lua", "", "scripts/line/handoff.lua: the word line "},
 		{"a word of an entry", "scripts/thin_seat.lua", "", "scripts/thin_seat.lua: the word seat "},
 		{"the folder of a fragment", "scripts/tide/acquire.lua", "", "scripts/tide/acquire.lua: the word tide "},
-		{"a word of another section", "scripts/patrol.lua", "", "scripts/patrol.lua: the word patrol "},
+		{"a word of another section", "scripts/quay.lua", "", "scripts/quay.lua: the word quay "},
 		{"a package of a known word", "internal/anything/a.go", "package thin\n", ""},
 		{"a package", "internal/thin/a.go", "package tide\n", "package tide: the word tide "},
 		{"a command", "internal/tide/a.go", "package main\n", ""},

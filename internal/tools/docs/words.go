@@ -27,6 +27,8 @@ var plainTerms = termsOf(
 	"allocator amount app backup berth caller clock command demo embedded engine failover fast golden harness heartbeat history job lag link lock model observe pace pool shape top",
 	"apptest begin end guard mutate once origin probe report row script sem server supervise view web",
 	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics zaplog",
+	// What one folder alone means by a word: its package comment explains it.
+	"act ask beat console fatten free gate group holding item least look mark member patrol reader slim sooner state watch",
 	// What proves a system of many machines, and what compares it with others.
 	"browser checker chrome conformance contender integration jam rolling torture",
 )
